@@ -20,7 +20,7 @@ class StepRows:
 
     Args:
         num_steps: `T`, steps of every environment, at least 1.
-        observation_space: Space of one observation.
+        observation_space: Space of one observation; None where rows have none.
         action_space: Space of one action.
         num_envs: `N`, environments.
         device: Where the tensors live; MemoryError if less is free than they need.
@@ -32,7 +32,7 @@ class StepRows:
     def __init__(
         self,
         num_steps: int,
-        observation_space: gym.Space[Any],
+        observation_space: gym.Space[Any] | None,
         action_space: gym.Space[Any],
         *,
         num_envs: int,
@@ -114,7 +114,7 @@ class RolloutBuffer(StepRows):
 
     Args:
         num_steps: `T`, steps of a rollout, at least 1.
-        observation_space: Space of one observation.
+        observation_space: Space of one observation; None where rows have none.
         action_space: Space of one action.
         num_envs: `N`, environments.
         device: Of the tensors; MemoryError if a rollout and an epoch's copy do not fit.
@@ -130,7 +130,7 @@ class RolloutBuffer(StepRows):
     def __init__(
         self,
         num_steps: int,
-        observation_space: gym.Space[Any],
+        observation_space: gym.Space[Any] | None,
         action_space: gym.Space[Any],
         *,
         num_envs: int,

@@ -18,7 +18,7 @@ Spec = dict[spaces.Path, tuple[tuple[int, ...], torch.dtype]]
 
 
 def transition_spec(
-    observation_space: gym.Space[Any],
+    observation_space: gym.Space[Any] | None,
     action_space: gym.Space[Any],
     *,
     next_obs: bool = True,
@@ -26,11 +26,13 @@ def transition_spec(
 ) -> Spec:
     """The leaves: obs, next_obs, action, reward, terminated, truncated.
 
-    With `exact_obs`, observations that float32 does not hold are float64.
+    Without an observation space there is no `obs` and no `next_obs`. With `exact_obs`,
+    observations that float32 does not hold are float64.
     """
     spec: Spec = {}
+    observed = [] if observation_space is None else [*spaces.leaves(observation_space)]
     for key in ("obs", "next_obs") if next_obs else ("obs",):
-        for path, leaf in spaces.leaves(observation_space):
+        for path, leaf in observed:
             dtype = spaces.tensor_dtype(leaf, exact=exact_obs)
             spec[(key, *path)] = (spaces.shape_of(leaf), dtype)
     # A Gaussian samples real numbers, even if the environment takes bytes.

@@ -163,7 +163,7 @@ class Background(Segments):
         if not older:
             self.go_on()
 
-    def first(self) -> Segment:
+    def first(self, *, light: bool = False) -> Segment:
         request = self.requests[0]
         while request.segment is None:
             if self._error is not None:

@@ -28,6 +28,7 @@ class Segment:
     breaks: list[int]  # rows before which all episodes were cut
     version: int  # the oldest `policy_version` that acted
     metrics: dict[str, float] = field(default_factory=dict)  # of inference actors
+    aside: list[Any] = field(default_factory=list)  # references to entries not in rows
 
     @classmethod
     def saved(cls, state: Mapping[str, Any]) -> "Segment":
@@ -166,8 +167,11 @@ class Segments(ABC):
         """Ask for the next segment; of an `older` policy, newer weights wait."""
 
     @abstractmethod
-    def first(self) -> Segment:
-        """Wait for the oldest segment; raises the error of a thread or a worker."""
+    def first(self, *, light: bool = False) -> Segment:
+        """Wait for the oldest segment; raises the error of a thread or a worker.
+
+        A `light` one may lack observations: it is looked at, or dropped.
+        """
 
     def remove_first(self) -> None:
         """Forget the oldest segment, which was taken or dropped."""
@@ -203,10 +207,14 @@ class Segments(ABC):
         """The segments that are whole, and what was counted."""
         whole = [request.segment for request in self.requests if request.segment]
         return {
-            "parts": [as_tensors(vars(segment)) for segment in whole],
+            "parts": [self.saved(segment) for segment in whole],
             "lag": self.lag.state_dict(),
             "dropped": self.dropped,
         }
+
+    def saved(self, segment: Segment) -> dict[str, Any]:
+        """A segment, as tensors and plain values."""
+        return as_tensors(vars(segment))
 
     def load_state_dict(self, state: Mapping[str, Any], seed: int) -> None:
         """Restore what `state_dict` returned; `seed` as of `start`."""
@@ -278,7 +286,7 @@ class SegmentCollector(Collector):
             self._receive()
         segment, row = self._segment, self._row
         assert segment is not None
-        transition = tree_map(lambda x: x[row], segment.rows)
+        transition = tree_map(lambda x: x[row], self._rows(segment))
         # A step is handed over, added and counted, or not at all.
         with defer_keyboard_interrupt():
             if row in segment.breaks:
@@ -342,7 +350,7 @@ class SegmentCollector(Collector):
 
     def state_dict(self) -> dict[str, Any]:
         """Environments and agents that collect, and the steps that wait."""
-        now = None if self._segment is None else as_tensors(vars(self._segment))
+        now = None if self._segment is None else self.segments.saved(self._segment)
         return {"segment": now, "row": self._row, **self.segments.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -358,14 +366,19 @@ class SegmentCollector(Collector):
         if state["segment"] is not None:
             self._segment, self._row = Segment.saved(state["segment"]), state["row"]
 
+    def _rows(self, segment: Segment) -> dict[str, Any]:
+        """Entries `[T, N, ...]` of a segment that is handed over."""
+        return segment.rows
+
     def _receive(self) -> None:
         """Take the next segment to hand over; ask for those after it."""
         if not self.segments.started:
             self.segments.start(self.seed)
         self._ask(1)
-        while self._stale(part := self.segments.first()):
+        while self._stale(self.segments.first(light=True)):
             self._drop_first()
             self._ask(1)
+        part = self.segments.first()
         if self._gap:
             self.buffer.end_episodes()
         with defer_keyboard_interrupt():
@@ -388,7 +401,7 @@ class SegmentCollector(Collector):
         return limited and newer > self.max_policy_lag
 
     def _drop_first(self) -> None:
-        part = self.segments.first()
+        part = self.segments.first(light=True)
         with defer_keyboard_interrupt():
             self._drop(len(part.logs))
             self.segments.remove_first()

@@ -7,7 +7,6 @@ from yieldrl.collectors.segments import Segment
 from yieldrl.core import defer_keyboard_interrupt
 from yieldrl.distributed.actors import WAIT_SECONDS, Call
 from yieldrl.distributed.worker_segments import Request, WorkerSegments, join_segments
-from yieldrl.distributed.workers import WorkerPool
 
 log = logging.getLogger("yieldrl.distributed")
 
@@ -25,16 +24,15 @@ class FirstSegments(WorkerSegments):
     that would become too old is waited for.
 
     Args:
-        pool: The workers.
-        agent: The agent that learns.
+        parts: Workers, agent and tickets, as of `WorkerSegments`.
         max_policy_lag: The largest lag of a part, at least 1.
     """
 
-    def __init__(self, pool: WorkerPool, agent: Any, max_policy_lag: int) -> None:
-        super().__init__(pool, agent)
+    def __init__(self, *parts: Any, max_policy_lag: int) -> None:
+        super().__init__(*parts)
         self.max_policy_lag = max_policy_lag
         self._calls: dict[int, Call] = {}  # by worker, of the part that it collects
-        self._taken: list[tuple[int, Segment]] = []  # workers and their parts
+        self._taken: list[tuple[Call, Segment]] = []  # workers' calls, and their parts
         self._complete = False  # whether the segment before had a part of each worker
 
     def ask(self, num_rows: int, sample_step: int, *, older: bool = False) -> None:
@@ -47,37 +45,42 @@ class FirstSegments(WorkerSegments):
 
     def _finish(self) -> None:
         """Wait for one part of each worker, and let them rest."""
-        if self.requests and self.requests[0].segment is None:
-            self._join_first(self.requests[0], rest=True)
+        while self.requests and self.requests[0].segment is None:
+            self._join_first(self.requests[0], whole=True, rest=True)
 
     def _answered(self, request: Request) -> Segment:
-        if request.segment is None:
-            self._join_first(request)
-        assert request.segment is not None
+        while request.segment is None:
+            self._join_first(request, whole=self.whole)
         return request.segment
 
-    def _join_first(self, request: Request, *, rest: bool = False) -> None:
-        """Make the next segment; its workers collect the one after it, or rest."""
+    def _join_first(self, request: Request, *, whole: bool, rest: bool = False) -> None:
+        """Make the next segment, unless a part is lost; its workers collect the one
+        after it, or rest."""
         count, rows = self.pool.count, request.num_rows
         while len(self._taken) < count:
             if not rest or not self._calls:
                 self._ask_idle()
             for index in self._arrived(count - len(self._taken)):
-                part = self._answer(self._calls[index])
+                part = self._answer(call := self._calls[index])
                 with defer_keyboard_interrupt():
                     if part is None:  # it is asked again
                         continue
                     del self._calls[index]
                     if len(part.logs) == rows:
-                        self._taken.append((index, part))
+                        self._taken.append((call, part))
                     else:  # asked for when segments had another length
                         self.dropped += len(part.logs) * self.pool.config.num_envs
                         self._complete = False
-        places = dict(reversed(self._taken))  # the first part of each worker
-        more = [part for index, part in self._taken if part is not places[index]]
+        firsts = {each[0].index: each for each in reversed(self._taken)}
+        more = [each for each in self._taken if each is not firsts[each[0].index]]
         complete = not more
-        parts = [places[i] if i in places else more.pop(0) for i in range(count)]
-        segment = join_segments(*parts)
+        taken = [firsts[i] if i in firsts else more.pop(0) for i in range(count)]
+        segment = join_segments(*(part for _, part in taken))
+        if segment.aside and (lost := self._take_aside(segment, whole)):
+            self._taken = [x for place, x in enumerate(taken) if place not in lost]
+            for place in lost:
+                self._replace(taken[place][0])
+            return
         if not (complete and self._complete):
             segment.breaks = sorted({0, *segment.breaks})
         with defer_keyboard_interrupt():

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from tensordict import TensorDict
 from torch import Tensor
@@ -31,6 +32,12 @@ from yieldrl.distributed.actors import (
 )
 from yieldrl.distributed.engines import make_engine
 from yieldrl.distributed.recipes import Recipe, pickled
+from yieldrl.distributed.references import (
+    TakenRows,
+    Tickets,
+    shares,
+    stored_layout,
+)
 from yieldrl.distributed.weights import Weights, learned
 from yieldrl.envs.arrays import as_tensors
 
@@ -82,6 +89,7 @@ class TrainerActor:
     def __init__(self, rank: int, count: int, recipe: bytes) -> None:
         self.rank, self.count, self._recipe = rank, count, recipe
         self.algorithm: Any = None
+        self.taken: Any = None  # the observations that it has taken
         self._whole: Any = None  # what saves and loads it: its engine, if it has one
 
     def address(self) -> tuple[str, int]:
@@ -103,20 +111,34 @@ class TrainerActor:
         torch.set_num_threads(config.threads or 1)
         seed_everything(ranks().derive_seed(config.seed, "learner"))
         self.algorithm = self._whole = recipe.make()
+        self.taken = TakenRows(stored_layout(self.algorithm))
         if self.count > 1:
             self._whole = make_engine(config, self.algorithm)
+
+    def take(self, *args: Any) -> set[int]:
+        """Take observations from where workers put them; see `TakenRows`."""
+        return self.taken.take(*args)
+
+    def rows(self, tickets: np.ndarray) -> dict[str, Any]:
+        """The observations of tickets `[T, n]`, as arrays."""
+        rows = self.taken.rows(torch.from_numpy(np.array(tickets)))
+        return map_tensors(Tensor.numpy, rows.to_dict())
 
     def update(self, rollout: Mapping[str, Any], orders: Orders) -> Learned:
         """Learn from this learner's share of a rollout, together with the others.
 
         Args:
-            rollout: Entries `[T, n, ...]` as arrays, nested or not.
+            rollout: Entries `[T, n, ...]` as arrays, nested or not; with tickets, or
+                with observations.
             orders: What to take over from the trainer's algorithm before.
         """
         algorithm = self.algorithm
         self._follow(orders)
         size = rollout["reward"].shape
-        data = TensorDict(as_tensors(rollout), size).to(algorithm.device)
+        data = TensorDict(as_tensors(rollout), size)
+        if "ticket" in rollout:
+            data.update(self.taken.learn_from(data.pop("ticket")))
+        data = data.to(algorithm.device)
         if not orders.continues:
             algorithm.forget_episodes()
         minibatches, logs = algorithm.begin(data)
@@ -159,12 +181,16 @@ class Learners:
         cluster: A `Cluster` with resources for each of its role, `learners`.
         algorithm: The trainer's.
         config: Says how many there are; they share its environments equally.
+
+    Attributes:
+        tickets: Lets them take observations.
     """
 
     def __init__(self, cluster: Any, algorithm: Any, config: Config) -> None:
         self.cluster, self.algorithm, self.config = cluster, algorithm, config
         self.count = config.learners
         self.actors: list[Any] = []
+        self.tickets = Tickets(self)
         self._steps: deque[dict[str, float]] = deque()  # metrics not handed out yet
         self._asked: list[Any] = []  # futures of the current update
         self._theirs = 0  # checksum of the learners' weights
@@ -204,10 +230,17 @@ class Learners:
             logs.append(self.step(rollout, continues=True))
         return means(logs)
 
+    def ask_each(self, method: str, args: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answers of all to calls with arguments of their own, or LearnerError."""
+        self._start()
+        pairs = zip(self.actors, args, strict=True)
+        return self._get([getattr(one, method).remote(*each) for one, each in pairs])
+
     def mirror(self) -> None:
         """Copy their whole state into the trainer's algorithm."""
         if not self._behind:
-            whole, states = self.algorithm.state_dict(), self._all("state_dict")
+            whole = self.algorithm.state_dict()
+            states = self.ask_each("state_dict", [()] * self.count)
             self.algorithm.load_state_dict(join_states(whole, states))
 
     def state_dict(self) -> dict[str, Any]:
@@ -235,10 +268,7 @@ class Learners:
 
     def _ask(self, rollout: TensorDict, continues: bool) -> None:
         """Start the learners, and ask them to learn as the algorithm is now."""
-        if self._ended:
-            raise LearnerError(f"{self._ended}: go on from the newest checkpoint")
-        if not self.actors:
-            self._start()
+        self._start()
         algorithm = self.algorithm
         orders = Orders(continues, asdict(algorithm.counters), settings_of(algorithm))
         if algorithm.config is not self.config:
@@ -257,21 +287,22 @@ class Learners:
             self._behind = False
 
     def _start(self) -> None:
+        """Start them, if that was not done; LearnerError if they have ended."""
+        if self._ended:
+            raise LearnerError(f"{self._ended}: go on from the newest checkpoint")
+        if self.actors:
+            return
         self.config = self.algorithm.config
         recipe = pickled(Recipe.of(self.algorithm, self._own_config()))
         for rank in range(self.count):
             args = rank, self.count, recipe
             self.actors.append(self.cluster.actor(TrainerActor, "learners", *args))
         [address] = self._get([self.actors[0].address.remote()])
-        self._all("begin", address)
+        self.ask_each("begin", [(address,)] * self.count)
 
     def _own_config(self) -> Config:
         """The config of one learner, with its share of the environments."""
         return self.config.in_one_process(num_envs=self.config.num_envs // self.count)
-
-    def _all(self, method: str, *args: Any) -> list[Any]:
-        """The answers of all learners to a call."""
-        return self._get([getattr(one, method).remote(*args) for one in self.actors])
 
     def _get(self, asked: Sequence[Any]) -> list[Any]:
         """All answers; if one learner fails all end, as the others would wait for it.
@@ -364,15 +395,6 @@ def join_states(whole: Any, states: Sequence[Any]) -> Any:
         }
     parted = isinstance(whole, Tensor) and isinstance(first, Tensor)
     return torch.cat([*states]) if parted and whole.shape != first.shape else first
-
-
-def shares(rollout: TensorDict, count: int) -> list[dict[str, Any]]:
-    """A rollout `[T, N]` as arrays `[T, N / count, ...]`, for each learner.
-
-    Pickling copies arrays that are not contiguous, and Ray pickles what it sends.
-    """
-    parts = [part.to_dict() for part in rollout.chunk(count, dim=1)]
-    return [map_tensors(lambda x: x.cpu().contiguous().numpy(), part) for part in parts]
 
 
 def share_of(state: Any, own: Any, rank: int) -> Any:

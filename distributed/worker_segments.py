@@ -18,6 +18,7 @@ from yieldrl.distributed.actors import (
     WorkerError,
 )
 from yieldrl.distributed.recipes import Recipe
+from yieldrl.distributed.references import fetch
 from yieldrl.distributed.weights import Store, Stored
 from yieldrl.distributed.workers import WorkerPool
 from yieldrl.envs.arrays import tree_map
@@ -38,15 +39,25 @@ class WorkerSegments(Segments):
     Args:
         pool: The workers.
         agent: The agent that learns.
+        tickets: Lets learners take observations; None if these come here.
         in_actor: Whether another process joins the workers' segments, so that this one
             fetches one object for each, however many workers there are.
 
     Attributes:
         lost: Number of segments lost with a dead worker and collected again.
+        whole: Whether `first` fetches observations; else learners take them.
     """
 
-    def __init__(self, pool: WorkerPool, agent: Any, *, in_actor: bool = False) -> None:
+    def __init__(
+        self,
+        pool: WorkerPool,
+        agent: Any,
+        tickets: Any = None,
+        *,
+        in_actor: bool = False,
+    ) -> None:
         super().__init__(agent)
+        self.tickets, self.whole = tickets, tickets is None
         self.pool, self.ray, self.lost = pool, pool.cluster.ray, 0
         self._join = self.ray.remote(num_cpus=0)(join_segments) if in_actor else None
         self._metrics: list[dict[str, float]] = []  # since the last report
@@ -76,8 +87,11 @@ class WorkerSegments(Segments):
                 request.joined = self._join.remote(*answers)
             self.requests.append(request)
 
-    def first(self) -> Segment:
-        return self._answered(self.requests[0])
+    def first(self, *, light: bool = False) -> Segment:
+        request = self.requests[0]
+        if light:
+            return self._answered(request)
+        return self._completed(request, whole=self.whole)
 
     def remove_first(self) -> None:
         part = self.requests[0].segment
@@ -113,6 +127,10 @@ class WorkerSegments(Segments):
                 state[name] = pool.ask_each("state_dict", sent)
         return state
 
+    def saved(self, segment: Segment) -> dict[str, Any]:
+        rows = segment.rows if self.whole else self.tickets.fetched(segment.rows)
+        return super().saved(replace(segment, rows=rows))
+
     def load_state_dict(self, state: Mapping[str, Any], seed: int) -> None:
         """Restore what `state_dict` returned."""
         super().load_state_dict(state, seed)
@@ -128,7 +146,7 @@ class WorkerSegments(Segments):
     def _finish(self) -> None:
         """Wait for all segments that were asked for."""
         for request in self.requests:
-            self._answered(request)
+            self._completed(request, whole=True)
 
     def _sent(self, index: int, *, older: bool = False) -> Stored:
         """What a worker acts with: the agent, or an inference actor that has it."""
@@ -144,8 +162,21 @@ class WorkerSegments(Segments):
         """Ask one worker, with the agent to act with."""
         sent = self._sent(index, older=request.older)
         rows = request.num_rows, request.sample_step
-        rest = reset, self.pool.stats.actors[0], self.unread
+        rest = reset, self.pool.stats.actors[0], self.unread, self.tickets is not None
         return self.pool.ask(index, "collect", *rows, sent, *rest)
+
+    def _completed(self, request: Request, *, whole: bool) -> Segment:
+        """A segment with its observations, or with tickets for them.
+
+        What is lost of it is collected again.
+        """
+        while (segment := self._answered(request)).aside:
+            lost = self._take_aside(segment, whole)
+            if lost:
+                request.segment = None
+            for index in lost:
+                self._replace(request.calls[index])
+        return segment
 
     def _answered(self, request: Request) -> Segment:
         """The answers of all workers, as one segment `[T, N]`."""
@@ -154,6 +185,23 @@ class WorkerSegments(Segments):
         if request.segment is None:
             request.segment = join_segments(*self._parts(request))
         return request.segment
+
+    def _take_aside(self, segment: Segment, whole: bool) -> set[int]:
+        """Add observations, or tickets for them, to the rows of a joined segment.
+
+        Returns the workers' places of what is lost; then nothing is added.
+        """
+        num_rows, num_envs = segment.rows["reward"].shape
+        if whole:
+            width = num_envs // len(segment.aside)
+            added, lost = fetch(segment.aside, width, 0, num_envs)
+        else:
+            ticket, lost = self.tickets.take(segment.aside, num_rows, num_envs)
+            added = {"ticket": ticket}
+        if not lost:
+            segment.rows |= added
+            segment.aside = []
+        return lost
 
     def _joined_elsewhere(self, request: Request) -> Segment | None:
         """The answers that another process has joined.
@@ -186,9 +234,7 @@ class WorkerSegments(Segments):
         try:
             return self.pool.get(call)
         except DeadWorkerError as error:
-            self.pool.replace(index, call.actor, error)
-            self._store.stored = None  # what is lost may be the weights
-            self._ask_again(index, lost=True)
+            self._replace(call, error)
         except WorkerError as error:
             with defer_keyboard_interrupt():
                 asked = call.args[2].actor
@@ -197,6 +243,12 @@ class WorkerSegments(Segments):
             if not replaced:
                 raise
         return None
+
+    def _replace(self, call: Call, error: DeadWorkerError | None = None) -> None:
+        """Start a worker again with which a segment was lost; ask it again."""
+        self.pool.replace(call.index, call.actor, error)
+        self._store.stored = None  # what is lost may be the weights
+        self._ask_again(call.index, lost=True)
 
     def _ask_again(self, index: int, *, lost: bool) -> None:
         """Ask a worker for all unfinished segments, by new episodes; count the lost."""
@@ -220,7 +272,8 @@ def join_segments(*parts: Segment) -> Segment:
     breaks = set[int]().union(*(part.breaks for part in parts))
     version = min(part.version for part in parts)
     metrics = mean_metrics([part.metrics for part in parts])
-    return Segment(rows, logs, sorted(breaks), version, metrics)
+    aside = [reference for part in parts for reference in part.aside]
+    return Segment(rows, logs, sorted(breaks), version, metrics, aside)
 
 
 def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -18,6 +18,7 @@ from yieldrl.distributed.actors import ActorPool
 from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.inference import InferencePool, RemoteAgent
 from yieldrl.distributed.recipes import EnvRecipe, pickled
+from yieldrl.distributed.references import put_aside
 from yieldrl.distributed.stats import OutcomeStepper, StatsActor
 from yieldrl.distributed.weights import AgentCopy, Stored
 
@@ -57,6 +58,7 @@ class RolloutWorkerActor:
         reset: bool = False,
         stats: Any = None,
         unread: tuple[str, ...] = (),
+        by_reference: bool = False,
     ) -> Segment:
         """Take `num_rows` steps of all its environments.
 
@@ -67,6 +69,7 @@ class RolloutWorkerActor:
             reset: Whether to begin new episodes.
             stats: The `StatsActor` to report to.
             unread: Names of entries to leave out.
+            by_reference: Whether to put observations aside, into the object store.
 
         Raises:
             SignatureError: If the weights do not fit this model.
@@ -88,10 +91,13 @@ class RolloutWorkerActor:
         if stats is not None:
             ends = [g for g in self._writer.logs if g], self._stepper.take()
             stats.add.remote(self.recipe.index, num_rows * count, *ends)
-        if sent.actor is None:
-            return self._writer.segment(sent.version)
-        version, metrics = self._agent.report()
-        return self._writer.segment(version, **metrics)
+        version, metrics = sent.version, {}
+        if sent.actor is not None:
+            version, metrics = self._agent.report()
+        segment = self._writer.segment(version, **metrics)
+        if by_reference:
+            segment.aside = put_aside(segment.rows)
+        return segment
 
     def report(self) -> dict[str, Any]:
         """Logs of episodes that ended and that no step has reported yet."""

@@ -1,5 +1,6 @@
 """A trainer's parts on Ray; their package is imported when a config needs it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from yieldrl.core import Config, ranks
@@ -72,6 +73,7 @@ def make_collector(trainer: Any) -> Any:
         rows_ahead=trainer._rows_ahead,
         in_actor=trainer._learns_in_step and config.replay_actor,
         wait_for_all=config.wait_for_all,
+        tickets=_tickets(trainer),
     )
 
 
@@ -82,6 +84,28 @@ def make_learners(trainer: Any) -> Any:
     from yieldrl.distributed import Learners
 
     return Learners(trainer.envs.pool.cluster, trainer.algorithm, trainer.config)
+
+
+def with_obs(trainer: Any, rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Rows `[T, N]` as another trainer stores them, with observations."""
+    tickets = _tickets(trainer)
+    return rows if tickets is None else tickets.fetched(rows)
+
+
+def with_tickets(trainer: Any, rows: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Rows `[T, N]` as a trainer's buffer stores them: without the observations that
+    its learners take."""
+    tickets = _tickets(trainer)
+    return rows if tickets is None else tickets.given(rows)
+
+
+def _tickets(trainer: Any) -> Any:
+    """What lets learners take observations; None without learners, and where the
+    trainer's buffer has a place for observations."""
+    learners = getattr(trainer, "_learners", None)
+    if learners is None or "obs" in set(trainer.buffer.rollout().keys()):
+        return None
+    return learners.tickets
 
 
 def make_imagination(trainer: Any, *, ahead: int = 0) -> Any:

@@ -127,8 +127,11 @@ def _check_spaces(model: Any, envs: Any) -> None:
 
 def transition_parts(trainer: Any) -> dict[str, Any]:
     """Arguments of every buffer that describe a trainer's transitions."""
+    space = trainer.envs.single_observation_space
+    if getattr(trainer, "_learners", None) is not None:
+        space = None  # they take observations
     described: dict[str, Any] = {
-        "observation_space": trainer.envs.single_observation_space,
+        "observation_space": space,
         "action_space": trainer.envs.single_action_space,
         "num_envs": trainer.envs.num_envs,
         "device": trainer.agent.device,

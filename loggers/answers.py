@@ -9,7 +9,8 @@ LONGEST = 200
 def latest_answer(trainer: Any) -> str | None:
     """The newest answer in a trainer's buffer: `'17+25=' -> '42', reward 1`.
 
-    None if actions are not text, or if nothing has been collected.
+    None if actions are not text, or if nothing has been collected. A question that only
+    learners have is left out: `'...' -> '42'`.
     """
     buffer: Any = getattr(trainer, "buffer", None)
     if not writes(trainer) or not hasattr(buffer, "rollout") or len(buffer) == 0:
@@ -17,10 +18,11 @@ def latest_answer(trainer: Any) -> str | None:
     from yieldrl.core.text import decode
 
     rollout = buffer.rollout()
-    if "log_prob" not in set(rollout.keys()):  # actions of an expert
+    entries = set(rollout.keys())
+    if "log_prob" not in entries:  # actions of an expert
         return None
     row = rollout[-1, trainer.agent.learn_step % rollout.shape[1]].unsqueeze(0)
-    [prompt] = decode(row["obs", "prompt"])
+    [prompt] = decode(row["obs", "prompt"]) if "obs" in entries else ["..."]
     [answer] = decode(trainer.agent.border.actions.to_env(row["action"]))
     shown = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}..."
     return f"{prompt!r} -> {shown!r}, reward {float(row['reward']):g}"

@@ -15,6 +15,7 @@ from yieldrl.abstractions import Logs
 from yieldrl.algorithms import grpo
 from yieldrl.algorithms.rollouts import evaluate_rollout
 from yieldrl.core import Count, Positive, mean_of_all
+from yieldrl.experiments import on_ray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +96,12 @@ class Trainer(grpo.Trainer):
 
     def state_dict(self) -> dict[str, Any]:
         """The whole trainer, and what was kept of earlier rollouts."""
-        return {**super().state_dict(), "kept": [x.to_dict() for x in self.kept]}
+        kept = [on_ray.with_obs(self, x.to_dict()) for x in self.kept]
+        return {**super().state_dict(), "kept": kept}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         size = self.config.num_steps, self.config.num_envs
         device = self.agent.device
-        self.kept = [TensorDict(x, size).to(device) for x in state["kept"]]
+        kept = [on_ray.with_tickets(self, x) for x in state["kept"]]
+        self.kept = [TensorDict(x, size).to(device) for x in kept]

@@ -114,9 +114,14 @@ class Trainer(abstractions.Trainer):
         if self._learners is None:
             return super().state_dict()
         self._learners.mirror()
-        return {**super().state_dict(), "learners": self._learners.state_dict()}
+        state = {**super().state_dict(), "learners": self._learners.state_dict()}
+        buffer = state["buffer"]
+        storage = on_ray.with_obs(self, buffer["storage"])
+        return {**state, "buffer": {**buffer, "storage": storage}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        super().load_state_dict(state)
+        buffer = state["buffer"]
+        storage = on_ray.with_tickets(self, buffer["storage"])
+        super().load_state_dict({**state, "buffer": {**buffer, "storage": storage}})
         if self._learners is not None:
             self._learners.load_state_dict(state.get("learners", {"steps": []}))

@@ -16,6 +16,7 @@ from worlds import Steps, check_rows
 from yieldrl.algorithms import dqn
 from yieldrl.distributed import RayCollector, WorkerError
 from yieldrl.distributed.worker_segments import join_segments
+from yieldrl.experiments import on_ray
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("on_ray")
@@ -130,9 +131,14 @@ def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
 
 @pytest.mark.slow
 @pytest.mark.own_processes("RolloutWorkerActor")
-def test_a_worker_that_is_killed_is_started_again():
-    """No row is lost from the middle, none comes twice, and the loss is counted."""
+@pytest.mark.parametrize("learners", [0, 1])
+def test_a_worker_that_is_killed_is_started_again(learners):
+    """No row is lost from the middle, none comes twice, and the loss is counted.
+
+    Also of observations of a finished segment, which no learner has taken yet.
+    """
     options = {"num_envs": 2, "rollout_workers": 2, "total_steps": 128}
+    options["learners"] = learners
     with trainer_of("ppo", envs=Steps, max_policy_lag=1, **options) as trainer:
         lost, seen = [], 0
         for log in trainer():
@@ -140,9 +146,12 @@ def test_a_worker_that_is_killed_is_started_again():
             lost.append(log["logs"].get("lost_segments", 0))
             assert log["logs"].get("policy_lag_max", 0) <= 1
             if trainer.buffer.full:
-                check_rows(trainer.buffer.rollout())
+                check_rows(on_ray.with_obs(trainer, trainer.buffer.rollout()))
             if log["sample_step"] == 20 and log["log_type"] == "collect":
-                ray.kill(trainer.collector.segments.pool.actors[1])
+                segments = trainer.collector.segments
+                [request] = segments.requests
+                ray.wait([call.answer for call in request.calls], num_returns=2)
+                kill(segments.pool.actors[1])
     assert trainer.agent.sample_step == 128
     assert seen == 64
     assert 1 <= max(lost) <= 2

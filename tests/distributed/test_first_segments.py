@@ -63,7 +63,7 @@ class Learning:
 
     def __init__(self, lag, num_rows=1):
         self.pool, self.agent = Racing(), SimpleNamespace(policy_version=0)
-        self.segments = FirstSegments(self.pool, self.agent, lag)
+        self.segments = FirstSegments(self.pool, self.agent, max_policy_lag=lag)
         self.segments._store = SimpleNamespace(
             stored=None, put=lambda v: Stored([], [], v)
         )

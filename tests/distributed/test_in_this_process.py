@@ -1,18 +1,28 @@
 """What actors do is right wherever they are: here, all of them are in this process."""
 
 import dataclasses
+from contextlib import closing
 from types import SimpleNamespace
 
 import factories
+import gymnasium as gym
+import numpy as np
 import pytest
 import torch
 from factories import plain
+from gymnasium.spaces import Box, Dict, Discrete
+from worlds import Steps, check_rows
 
-from yieldrl.algorithms import grpo, ppo
-from yieldrl.distributed import workers
+from yieldrl.algorithms import dapo, grpo, ppo
+from yieldrl.buffers import RolloutBuffer
+from yieldrl.core.trees import flatten
+from yieldrl.distributed import references, workers
+from yieldrl.distributed.actors import DeadWorkerError, answer_of
+from yieldrl.distributed.cluster import Cluster
 from yieldrl.distributed.recipes import EnvRecipe, Recipe, pickled
 from yieldrl.distributed.weights import Store
 from yieldrl.distributed.workers import RolloutWorkerActor
+from yieldrl.experiments import on_ray
 
 pytest.importorskip("ray", reason="these tests need Ray")
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -89,15 +99,144 @@ def test_what_workers_are_made_of_is_pickled_once(monkeypatch):
     assert len(pickles) == 1
 
 
-@pytest.mark.parametrize(("module", "reads"), [(ppo, True), (grpo, False)])
-def test_workers_send_next_obs_only_where_it_is_learned_from(one_ray, module, reads):
+@pytest.mark.parametrize(
+    ("module", "learners", "sent"),
+    [(ppo, 0, {"obs", "next_obs"}), (grpo, 0, {"obs"}), (grpo, 1, set())],
+)
+def test_workers_send_observations_where_they_are_learned_from(
+    one_ray, module, learners, sent
+):
+    """And a caller gets those that the algorithm's rollouts have."""
     own = {"env_id": "yieldrl/Pendulum-v1", "num_envs": 8, "collection": "ray"}
-    with factories.trainer_of(module, **own) as trainer:
-        assert ("next_obs" in set(trainer.collector.collect(2).keys())) is reads
+    with factories.trainer_of(module, learners=learners, **own) as trainer:
+        rollout = set(trainer.collector.collect(2).keys())
+        assert {"obs", "next_obs"} & rollout == sent | {"obs"}
         [request] = trainer.collector.segments.requests
-        sent = one_ray.get(request.calls[0].answer).rows
-        assert ("next_obs" in sent) is reads
-        assert "obs" in sent
+        part = one_ray.get(request.calls[0].answer)
+        assert {"obs", "next_obs"} & part.rows.keys() == sent
+        aside = [one_ray.get(reference).keys() for reference in part.aside]
+        assert aside == [{"obs"}] * learners
+
+
+class Nested(gym.Env):
+    """Observes its steps, in a number that float32 does not hold."""
+
+    observation_space = Dict(share=Box(0, 9, (2,), np.float64), digit=Discrete(10))
+    action_space = Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.length, self.steps = int(self.np_random.integers(4, 9)), 0
+        return self.observation(), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self.observation(), action, self.steps == self.length, False, {}
+
+    def observation(self):
+        return {"share": np.full(2, self.steps / 7), "digit": self.steps}
+
+
+def pair_of(module, **options):
+    """Trainers with learners: one whose buffer lacks observations, and one not."""
+
+    class Whole(module.Trainer):
+        def make_buffer(self):
+            both = self.envs.single_observation_space, self.envs.single_action_space
+            entries = {"next_obs": self.algorithm.reads_next_obs, "num_envs": 4}
+            exact = self.model.exact_obs
+            return RolloutBuffer(8, *both, **entries, exact_obs=exact)
+
+    own = {"num_envs": 4, "rollout_workers": 2, "learners": 1, "total_steps": 160}
+    own |= {"collection": "ray", "eval_every": 0, **options}
+    envs = own.pop("envs", None)
+    config = factories.config_of(module, **own)
+    return [kind(config, envs=envs) for kind in (module.Trainer, Whole)]
+
+
+def next_log(trainer):
+    with closing(trainer()) as loop:
+        return next((plain(log) for log in loop), None)
+
+
+def rows_of(state):
+    """All entries of all rows that a trainer's state has, by place and name."""
+    collector = state["collector"]
+    parts = [collector["segment"] or {}, *collector["parts"]]
+    rows = [state["buffer"]["storage"], *(part.get("rows", {}) for part in parts)]
+    rows += state.get("kept", [])
+    return {(i, *path): x for i, each in enumerate(rows) for path, x in flatten(each)}
+
+
+def check_same(one, other):
+    assert one.keys() == other.keys()
+    for path, tensor in one.items():
+        assert torch.equal(tensor, other[path].to(tensor.dtype)), path
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [
+        (ppo, {"env_id": "yieldrl/CartPole-v1", "max_policy_lag": 0}),
+        (ppo, {"envs": Nested, "max_policy_lag": 1, "normalize_observation": True}),
+        (ppo, {"envs": Nested, "max_policy_lag": 2, "wait_for_all": False}),
+        (dapo, {"env_id": "yieldrl/Pendulum-v1", "batch_episodes": 12}),
+    ],
+)
+def test_rows_without_observations_teach_what_those_with_them_do(module, options):
+    """The loop is left after each step; and states have observations, and give them
+    back. In between the program takes a rollout, which has them too."""
+    one, other = pair = pair_of(module, **options)
+    with one, other:
+        number, log = 0, {}
+        while log is not None:
+            log, expected = map(next_log, pair)
+            assert repr(log) == repr(expected)
+            assert not {"obs", "next_obs"} & set(one.buffer.rollout().keys())
+            number += 1
+            if number % 5 == 2:
+                states = [trainer.state_dict() for trainer in pair]
+                check_same(*map(rows_of, states))
+                for trainer, state in zip(pair, states, strict=True):
+                    trainer.load_state_dict(factories.saved_and_loaded(state))
+            if number == 13:
+                rollouts = [trainer.collector.collect(5) for trainer in pair]
+                check_same(*(dict(flatten(x.to_dict())) for x in rollouts))
+                logs = [t.update(x) for t, x in zip(pair, rollouts, strict=True)]
+                assert repr(logs[0]) == repr(logs[1])
+        weights = (trainer.model.parameters() for trainer in pair)
+        assert all(torch.equal(*both) for both in zip(*weights, strict=True))
+        [learner] = one._learners.actors
+        assert module is dapo or len(learner._held.taken._rows) <= 3 * 8
+    assert number > 20
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_segment_whose_observations_are_lost_is_collected_again(monkeypatch, waits):
+    """It was finished, and no learner had them: its worker's node has died, say."""
+    asked = []
+
+    def answer(who, reference):
+        asked.append(who)
+        if who.startswith("part 1 ") and asked.count(who) == 3:
+            raise DeadWorkerError(f"{who} is lost: OwnerDiedError")
+        return answer_of(who, reference)
+
+    monkeypatch.setattr(references, "answer_of", answer)
+    monkeypatch.setattr(Cluster, "kill", lambda *_: None)
+    own = {"num_envs": 4, "rollout_workers": 2, "learners": 1, "total_steps": 320}
+    own |= {"collection": "ray", "max_policy_lag": 2, "wait_for_all": waits}
+    with factories.trainer_of(ppo, envs=Steps, **own) as trainer:
+        continues = []
+        for log in trainer():
+            if log["log_type"] == "collect" and trainer.buffer.full:
+                check_rows(on_ray.with_obs(trainer, trainer.buffer.rollout()))
+                continues.append(trainer.buffer.continues)
+        segments = trainer.collector.segments
+        assert trainer.agent.sample_step == 320
+        assert segments.pool.lives == [0, 1]
+        assert segments.lost == 1 + waits
+        assert continues == [waits, True, False, *[True] * 7]
 
 
 def test_a_loop_of_ones_own_updates_as_it_does_without_learners():

@@ -8,13 +8,16 @@ import time
 from types import SimpleNamespace
 
 import factories
+import numpy as np
 import pytest
 import torch
 from tensordict import TensorDict
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
+from yieldrl.buffers import RolloutBuffer
 from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
-from yieldrl.distributed.learners import join_states, share_of, shares
+from yieldrl.distributed.learners import join_states, share_of
+from yieldrl.distributed.references import TakenRows, shares
 from yieldrl.envs.arrays import as_tensors
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
@@ -40,11 +43,11 @@ class Trainer(ppo.Trainer):
         return "ppo"
 
 
-def trainer_of(learners, **options):
+def trainer_of(learners, kind=Trainer, **options):
     ray = {"collection": "ray", "learners": learners} if learners else {}
     own = {"num_envs": 4, "total_steps": 96, "max_policy_lag": 0, "eval_every": 0}
     own |= {"env_id": "yieldrl/CartPole-v1", **ray, **options}
-    trainer = Trainer(factories.config_of(ppo, **own))
+    trainer = kind(factories.config_of(ppo, **own))
     trainer.agent.records_log_prob = True
     return trainer
 
@@ -172,6 +175,48 @@ def test_the_shares_of_a_rollout_are_sent_without_a_copy_in_the_pickle():
         assert len(beside) == 3
         came = TensorDict(as_tensors(pickle.loads(sent, buffers=beside)), [3, 2])
         assert (came == part).all()
+
+
+def test_a_learner_gets_the_columns_whose_observations_it_has_taken(one_ray):
+    """Of two rollouts that lie side by side, from workers with other shares.
+
+    A ticket `k` is of learner `k % 2`.
+    """
+    ticket = torch.tensor([[0, 1, 4, 5], [2, 3, 6, 7]]).repeat_interleave(3, dim=1)
+    rows = TakenRows({("obs",): ((), torch.float32)})
+    for first in (0, 4):
+        obs = np.arange(12.0).reshape(2, 6) + 10 * first
+        parts = [one_ray.put({"obs": part}) for part in np.split(obs, 3, axis=1)]
+        assert rows.take(range(first + 1, first + 4, 2), parts, 2, 3, 6) == set()
+    share = shares(TensorDict({"ticket": ticket}, ticket.shape), 2)[1]["ticket"]
+    assert share.tolist() == [[1, 1, 1, 5, 5, 5], [3, 3, 3, 7, 7, 7]]
+    found = rows.learn_from(torch.from_numpy(share))["obs"]
+    assert found.dtype == torch.float32
+    assert found.tolist() == [[3, 4, 5, 43, 44, 45], [9, 10, 11, 49, 50, 51]]
+    rows.learn_from(torch.from_numpy(share[:, 3:]))
+    with pytest.raises(KeyError):
+        rows.rows(torch.from_numpy(share[:, :3]))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_ray")
+def test_two_learners_learn_the_same_whether_observations_come_here_or_not():
+    """To the bit, from two workers."""
+
+    class Whole(Trainer):
+        def make_buffer(self):
+            spaces = self.envs.single_observation_space, self.envs.single_action_space
+            return RolloutBuffer(self.config.num_steps, *spaces, num_envs=4)
+
+    options = {"rollout_workers": 2, "num_minibatches": 1, "num_epochs": 4}
+    found = []
+    for kind in (Trainer, Whole):
+        with trainer_of(2, kind, **options) as trainer:
+            found.append((numbers(trainer), [*trainer.model.parameters()]))
+            assert ("obs" in set(trainer.buffer.rollout().keys())) is (kind is Whole)
+    (logs, weights), (others, same) = found
+    assert logs == others
+    assert all(torch.equal(*both) for both in zip(weights, same, strict=True))
 
 
 @pytest.mark.slow

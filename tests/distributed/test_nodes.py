@@ -9,11 +9,12 @@ import pytest
 
 
 @pytest.mark.slow
-def test_segments_that_are_lost_with_a_node_are_counted_and_collected_again():
-    """Finished ones too: they were in its memory."""
+@pytest.mark.parametrize("learners", ["0", "1"])
+def test_segments_that_are_lost_with_a_node_are_counted_and_collected_again(learners):
+    """Finished ones too: they were in its memory, and learners had not taken them."""
     pytest.importorskip("ray", reason="this test needs Ray")
     done = subprocess.run(
-        [sys.executable, Path(__file__).with_name("node_that_dies.py")],
+        [sys.executable, Path(__file__).with_name("node_that_dies.py"), learners],
         env={**os.environ, "RAY_AUTH_MODE": "disabled"},
         capture_output=True,
         text=True,
