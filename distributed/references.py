@@ -7,6 +7,7 @@ ticket in their place.
 """
 
 import importlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,40 +44,30 @@ def stored_layout(algorithm: Any) -> Layout:
     }
 
 
-def put_aside(rows: dict[str, Any]) -> list[Any]:
-    """Move the observations of rows into the object store: a reference to them."""
-    taken = {name: rows.pop(name) for name in OBSERVATIONS if name in rows}
-    return [importlib.import_module("ray").put(taken)]
+def put_aside(rows: dict[str, Any], pieces: int) -> list[Any]:
+    """Move observations of rows `[T, n]` into the object store.
 
-
-def fetch(
-    references: Sequence[Any], width: int, first: int, last: int
-) -> tuple[dict[str, Any], set[int]]:
-    """Observations `[T, last - first, ...]` of some columns, as arrays.
-
-    Args:
-        references: To those of each worker, in the order of their environments.
-        width: Environments of each worker.
-        first: The first column.
-        last: The one after the last column.
-
-    Returns:
-        The observations; and the places among the references of what is lost. If any
-        is, there are no observations.
+    References to pieces of equally many columns, in their order.
     """
-    places = range(first // width, -(-last // width))
-    wanted = [references[place] for place in places]
-    importlib.import_module("ray").wait(wanted, num_returns=len(wanted))  # all at once
-    parts, lost = [], set()
-    for place, reference in zip(places, wanted, strict=True):
-        begin = place * width
-        columns = slice(max(first - begin, 0), last - begin)
+    taken = {name: rows.pop(name) for name in OBSERVATIONS if name in rows}
+    # Ray copies arrays that are not contiguous several times.
+    piece = lambda x, i: np.ascontiguousarray(np.split(x, pieces, 1)[i])  # noqa: E731
+    put = importlib.import_module("ray").put
+    return [put(tree_map(lambda x, i=i: piece(x, i), taken)) for i in range(pieces)]
+
+
+def fetch(references: Sequence[Any]) -> tuple[dict[str, Any], set[int]]:
+    """Observations of pieces side by side, as arrays.
+
+    And the places of pieces that are lost; if any is, there are no observations.
+    """
+    ray, parts, lost = importlib.import_module("ray"), [], set()
+    ray.wait([*references], num_returns=len(references))  # all at once
+    for place, reference in enumerate(references):
         try:
-            rows = answer_of(f"part {place} of a segment", reference)
+            parts.append(answer_of(f"piece {place} of a segment", reference))
         except DeadWorkerError:
             lost.add(place)
-        else:
-            parts.append(tree_map(lambda x, c=columns: x[:, c], rows))
     if lost:
         return {}, lost
     return tree_map(lambda *x: np.concatenate(x, axis=1), *parts), lost
@@ -92,22 +83,14 @@ class TakenRows:
     def __init__(self, layout: Layout) -> None:
         self._layout, self._rows = layout, dict[int, TensorDict]()
 
-    def take(
-        self, tickets: range, references: Sequence[Any], width: int, *columns: int
-    ) -> set[int]:
-        """Fetch a segment's rows; the places of references to what is lost.
-
-        Args:
-            tickets: Of its rows.
-            references: See `fetch`, as are `width` and the `columns`.
-            width: See `references`.
-            columns: The first, and the one after the last.
-        """
-        obs, lost = fetch(references, width, *columns)
+    def take(self, tickets: range, references: Sequence[Any]) -> set[int]:
+        """Fetch the pieces of a segment's rows; the places of those that are lost."""
+        obs, lost = fetch(references)
         if not lost:
-            leaves, (first, last) = dict(flatten(as_tensors(obs))), columns
-            stored = [(k, leaves[k].to(kind)) for k, (_, kind) in self._layout.items()]
-            rows = TensorDict(nest(stored), [len(tickets), last - first])
+            leaves = dict(flatten(as_tensors(obs)))
+            stored = {k: leaves[k].to(kind) for k, (_, kind) in self._layout.items()}
+            size = leaves[next(iter(stored))].shape[:2]
+            rows = TensorDict(nest(stored.items()), size)
             self._rows |= zip(tickets, rows.unbind(0), strict=True)
         return lost
 
@@ -138,32 +121,37 @@ class Tickets:
     def __init__(self, learners: Any) -> None:
         self._learners, self._next = learners, 0
 
+    def pieces(self, width: int) -> int:
+        """Into how many pieces a worker cuts the observations of its `width`
+        environments, so that no two learners need the same."""
+        share = self._learners.config.num_envs // self._learners.count
+        return width // math.gcd(width, share)
+
     def take(
         self, references: Sequence[Any], num_rows: int, num_envs: int
     ) -> tuple[Tensor, set[int]]:
         """Let learners fetch a segment that is about to be handed over.
 
         Args:
-            references: To the observations of each worker; see `fetch`.
+            references: To all pieces of its observations, equally many for each.
             num_rows: `T`, steps.
             num_envs: `N`, environments of all workers.
 
         Returns:
-            Tickets, int64 `[T, N]`; and the places of references to what is lost.
+            Tickets, int64 `[T, N]`; and the places of pieces that are lost.
 
         Raises:
             LearnerError: If a learner fails.
         """
         count, begin = self._learners.count, self._next
         self._next = end = begin + num_rows * count
-        share = num_envs // count
-        both = [*references], num_envs // len(references)
-        args = [
-            (range(begin + i, end, count), *both, i * share, (i + 1) * share)
-            for i in range(count)
-        ]
-        lost = set[int]().union(*self._learners.ask_each("take", args))
-        owner = torch.arange(num_envs) // share  # a learner's rank
+        each, ranks = len(references) // count, range(count)
+        tickets = [range(begin + rank, end, count) for rank in ranks]
+        theirs = [[*references[i * each : (i + 1) * each]] for i in ranks]
+        pairs = [*zip(tickets, theirs, strict=True)]
+        answers = enumerate(self._learners.ask_each("take", pairs))
+        lost = {rank * each + place for rank, places in answers for place in places}
+        owner = torch.arange(num_envs) * count // num_envs  # a learner's rank
         return torch.arange(begin, end, count).unsqueeze(1) + owner, lost
 
     def fetched(self, rows: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,10 +174,10 @@ class Tickets:
         """Rows `[T, N]` with tickets in place of observations, which learners take."""
         size, rows = rows["reward"].shape, dict(rows)
         obs = {name: rows.pop(name) for name in OBSERVATIONS if name in rows}
-        if obs and size[0] > 0:
-            put = self._learners.cluster.put
-            sent = put(map_tensors(lambda x: x.cpu().contiguous().numpy(), obs))
-            rows["ticket"], _ = self.take([sent], *size)
+        arrays = map_tensors(lambda x: x.cpu().numpy(), obs)
+        pieces = put_aside(arrays, self._learners.count)
+        if size[0] > 0:
+            rows["ticket"], _ = self.take(pieces, *size)
         return rows
 
 

@@ -162,7 +162,10 @@ class WorkerSegments(Segments):
         """Ask one worker, with the agent to act with."""
         sent = self._sent(index, older=request.older)
         rows = request.num_rows, request.sample_step
-        rest = reset, self.pool.stats.actors[0], self.unread, self.tickets is not None
+        pieces = 0
+        if self.tickets is not None:
+            pieces = self.tickets.pieces(self.pool.config.num_envs)
+        rest = reset, self.pool.stats.actors[0], self.unread, pieces
         return self.pool.ask(index, "collect", *rows, sent, *rest)
 
     def _completed(self, request: Request, *, whole: bool) -> Segment:
@@ -189,19 +192,19 @@ class WorkerSegments(Segments):
     def _take_aside(self, segment: Segment, whole: bool) -> set[int]:
         """Add observations, or tickets for them, to the rows of a joined segment.
 
-        Returns the workers' places of what is lost; then nothing is added.
+        Returns the places of workers whose pieces are lost; then nothing is added.
         """
         num_rows, num_envs = segment.rows["reward"].shape
         if whole:
-            width = num_envs // len(segment.aside)
-            added, lost = fetch(segment.aside, width, 0, num_envs)
+            added, lost = fetch(segment.aside)
         else:
             ticket, lost = self.tickets.take(segment.aside, num_rows, num_envs)
             added = {"ticket": ticket}
         if not lost:
             segment.rows |= added
             segment.aside = []
-        return lost
+            return lost
+        return {place * self.pool.count // len(segment.aside) for place in lost}
 
     def _joined_elsewhere(self, request: Request) -> Segment | None:
         """The answers that another process has joined.

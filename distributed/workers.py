@@ -58,7 +58,7 @@ class RolloutWorkerActor:
         reset: bool = False,
         stats: Any = None,
         unread: tuple[str, ...] = (),
-        by_reference: bool = False,
+        pieces: int = 0,
     ) -> Segment:
         """Take `num_rows` steps of all its environments.
 
@@ -69,7 +69,8 @@ class RolloutWorkerActor:
             reset: Whether to begin new episodes.
             stats: The `StatsActor` to report to.
             unread: Names of entries to leave out.
-            by_reference: Whether to put observations aside, into the object store.
+            pieces: Number of pieces in which to put observations aside, into the
+                object store; with 0 they are in the segment.
 
         Raises:
             SignatureError: If the weights do not fit this model.
@@ -95,8 +96,8 @@ class RolloutWorkerActor:
         if sent.actor is not None:
             version, metrics = self._agent.report()
         segment = self._writer.segment(version, **metrics)
-        if by_reference:
-            segment.aside = put_aside(segment.rows)
+        if pieces:
+            segment.aside = put_aside(segment.rows, pieces)
         return segment
 
     def report(self) -> dict[str, Any]:

@@ -218,7 +218,7 @@ def test_a_segment_whose_observations_are_lost_is_collected_again(monkeypatch, w
 
     def answer(who, reference):
         asked.append(who)
-        if who.startswith("part 1 ") and asked.count(who) == 3:
+        if who.startswith("piece 1 ") and asked.count(who) == 3:
             raise DeadWorkerError(f"{who} is lost: OwnerDiedError")
         return answer_of(who, reference)
 

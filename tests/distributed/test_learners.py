@@ -15,9 +15,10 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.buffers import RolloutBuffer
-from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
+from yieldrl.distributed import DeadLearnerError, LearnerError, Learners, references
+from yieldrl.distributed.actors import DeadWorkerError, answer_of
 from yieldrl.distributed.learners import join_states, share_of
-from yieldrl.distributed.references import TakenRows, shares
+from yieldrl.distributed.references import TakenRows, Tickets, put_aside, shares
 from yieldrl.envs.arrays import as_tensors
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
@@ -177,25 +178,48 @@ def test_the_shares_of_a_rollout_are_sent_without_a_copy_in_the_pickle():
         assert (came == part).all()
 
 
-def test_a_learner_gets_the_columns_whose_observations_it_has_taken(one_ray):
-    """Of two rollouts that lie side by side, from workers with other shares.
+class Taking:
+    """Two learners of six environments, which take what three workers put aside."""
 
-    A ticket `k` is of learner `k % 2`.
-    """
-    ticket = torch.tensor([[0, 1, 4, 5], [2, 3, 6, 7]]).repeat_interleave(3, dim=1)
-    rows = TakenRows({("obs",): ((), torch.float32)})
-    for first in (0, 4):
-        obs = np.arange(12.0).reshape(2, 6) + 10 * first
-        parts = [one_ray.put({"obs": part}) for part in np.split(obs, 3, axis=1)]
-        assert rows.take(range(first + 1, first + 4, 2), parts, 2, 3, 6) == set()
-    share = shares(TensorDict({"ticket": ticket}, ticket.shape), 2)[1]["ticket"]
-    assert share.tolist() == [[1, 1, 1, 5, 5, 5], [3, 3, 3, 7, 7, 7]]
-    found = rows.learn_from(torch.from_numpy(share))["obs"]
+    count, config = 2, SimpleNamespace(num_envs=6)
+
+    def __init__(self):
+        self.taken = [TakenRows({("obs",): ((), torch.float32)}) for _ in "ab"]
+
+    def ask_each(self, method, args):
+        pairs = zip(self.taken, args, strict=True)
+        return [getattr(taken, method)(*each) for taken, each in pairs]
+
+
+def test_a_learner_gets_the_columns_whose_observations_it_has_taken(
+    one_ray, monkeypatch
+):
+    """Of two rollouts that lie side by side; each piece goes to one learner."""
+    learners = Taking()
+    tickets, rollouts = Tickets(learners), []
+    assert [tickets.pieces(width) for width in (1, 2, 3, 6)] == [1, 2, 1, 2]
+    for first in (0, 40):
+        workers = np.split(np.arange(12.0).reshape(2, 6) + first, 3, axis=1)
+        pieces = [x for obs in workers for x in put_aside({"obs": obs}, 2)]
+        ticket, lost = tickets.take(pieces, 2, 6)
+        rollouts.append(TensorDict({"ticket": ticket}, [2, 6]))
+        assert not lost
+    of_each = shares(torch.cat(rollouts, 1), 2)
+    share = torch.from_numpy(of_each[1]["ticket"])
+    found = learners.taken[1].learn_from(share)["obs"]
     assert found.dtype == torch.float32
     assert found.tolist() == [[3, 4, 5, 43, 44, 45], [9, 10, 11, 49, 50, 51]]
-    rows.learn_from(torch.from_numpy(share[:, 3:]))
+    learners.taken[1].learn_from(share[:, 3:])
     with pytest.raises(KeyError):
-        rows.rows(torch.from_numpy(share[:, :3]))
+        learners.taken[1].rows(share[:, :3])
+
+    def answer(who, reference):
+        if reference == pieces[4]:
+            raise DeadWorkerError(f"{who} is lost: OwnerDiedError")
+        return answer_of(who, reference)
+
+    monkeypatch.setattr(references, "answer_of", answer)
+    assert tickets.take(pieces, 2, 6)[1] == {4}
 
 
 @pytest.mark.slow
