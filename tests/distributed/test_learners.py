@@ -15,11 +15,9 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import dapo, dqn, grpo, ppo, ppo_roa
 from yieldrl.buffers import RolloutBuffer
-from yieldrl.distributed import DeadLearnerError, LearnerError, Learners, references
-from yieldrl.distributed.actors import DeadWorkerError, answer_of
+from yieldrl.distributed import DeadLearnerError, LearnerError, Learners
 from yieldrl.distributed.learners import join_states, share_of
 from yieldrl.distributed.references import TakenRows, Tickets, put_aside, shares
-from yieldrl.envs.arrays import as_tensors
 
 ray = pytest.importorskip("ray", reason="these tests need Ray")
 
@@ -42,6 +40,14 @@ class Trainer(ppo.Trainer):
     @property
     def name(self):
         return "ppo"
+
+
+class Storing(Trainer):
+    """Its buffer has a place for observations, which the program passes on."""
+
+    def make_buffer(self):
+        spaces = self.envs.single_observation_space, self.envs.single_action_space
+        return RolloutBuffer(self.config.num_steps, *spaces, num_envs=4)
 
 
 def trainer_of(learners, kind=Trainer, **options):
@@ -166,36 +172,11 @@ def test_each_learner_gets_the_rows_of_its_own_environments_back():
         assert all(share[name].equal(own[name]) for name in own)
 
 
-def test_the_shares_of_a_rollout_are_sent_without_a_copy_in_the_pickle():
-    obs = {"image": torch.arange(24.0).view(3, 4, 2), "speed": torch.ones(3, 4)}
-    entries = {"obs": obs, "reward": torch.ones(3, 4, dtype=torch.float64)}
-    rollout = TensorDict(entries, [3, 4])
-    for share, part in zip(shares(rollout, 2), rollout.split(2, dim=1), strict=True):
-        beside: list[pickle.PickleBuffer] = []
-        sent = pickle.dumps(share, protocol=5, buffer_callback=beside.append)
-        assert len(beside) == 3
-        came = TensorDict(as_tensors(pickle.loads(sent, buffers=beside)), [3, 2])
-        assert (came == part).all()
-
-
-class Taking:
-    """Two learners of six environments, which take what three workers put aside."""
-
-    count, config = 2, SimpleNamespace(num_envs=6)
-
-    def __init__(self):
-        self.taken = [TakenRows({("obs",): ((), torch.float32)}) for _ in "ab"]
-
-    def ask_each(self, method, args):
-        pairs = zip(self.taken, args, strict=True)
-        return [getattr(taken, method)(*each) for taken, each in pairs]
-
-
-def test_a_learner_gets_the_columns_whose_observations_it_has_taken(
-    one_ray, monkeypatch
-):
-    """Of two rollouts that lie side by side; each piece goes to one learner."""
-    learners = Taking()
+def test_a_learner_gets_the_columns_whose_observations_it_has_taken(one_ray):
+    """Of two rollouts side by side, of three workers, whose pieces have one learner."""
+    taken = [TakenRows({("obs",): ((), torch.float32)}) for _ in "ab"]
+    learners = SimpleNamespace(count=2, config=SimpleNamespace(num_envs=6))
+    learners.ask_each = lambda _, args: [taken[i].take(*args[i]) for i in (0, 1)]
     tickets, rollouts = Tickets(learners), []
     assert [tickets.pieces(width) for width in (1, 2, 3, 6)] == [1, 2, 1, 2]
     for first in (0, 40):
@@ -204,43 +185,32 @@ def test_a_learner_gets_the_columns_whose_observations_it_has_taken(
         ticket, lost = tickets.take(pieces, 2, 6)
         rollouts.append(TensorDict({"ticket": ticket}, [2, 6]))
         assert not lost
-    of_each = shares(torch.cat(rollouts, 1), 2)
+    of_each, beside = shares(torch.cat(rollouts, 1), 2), []
+    pickle.dumps(of_each, protocol=5, buffer_callback=beside.append)
+    assert len(beside) == 2, "no copies in the pickle"
     share = torch.from_numpy(of_each[1]["ticket"])
-    found = learners.taken[1].learn_from(share)["obs"]
+    found = taken[1].learn_from(share)["obs"]
     assert found.dtype == torch.float32
     assert found.tolist() == [[3, 4, 5, 43, 44, 45], [9, 10, 11, 49, 50, 51]]
-    learners.taken[1].learn_from(share[:, 3:])
+    taken[1].learn_from(share[:, 3:])
     with pytest.raises(KeyError):
-        learners.taken[1].rows(share[:, :3])
-
-    def answer(who, reference):
-        if reference == pieces[4]:
-            raise DeadWorkerError(f"{who} is lost: OwnerDiedError")
-        return answer_of(who, reference)
-
-    monkeypatch.setattr(references, "answer_of", answer)
-    assert tickets.take(pieces, 2, 6)[1] == {4}
+        taken[1].rows(share[:, :3])
+    learners.ask_each = lambda *_: [set(), {1}]
+    assert tickets.take(pieces, 2, 6)[1] == {4}, "of the third worker"
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_ray")
-def test_two_learners_learn_the_same_whether_observations_come_here_or_not():
-    """To the bit, from two workers."""
-
-    class Whole(Trainer):
-        def make_buffer(self):
-            spaces = self.envs.single_observation_space, self.envs.single_action_space
-            return RolloutBuffer(self.config.num_steps, *spaces, num_envs=4)
-
-    options = {"rollout_workers": 2, "num_minibatches": 1, "num_epochs": 4}
+def test_two_learners_learn_the_same_from_observations_that_are_passed_on():
+    """To the bit, and as they take the observations of two workers."""
     found = []
-    for kind in (Trainer, Whole):
-        with trainer_of(2, kind, **options) as trainer:
-            found.append((numbers(trainer), [*trainer.model.parameters()]))
-            assert ("obs" in set(trainer.buffer.rollout().keys())) is (kind is Whole)
-    (logs, weights), (others, same) = found
-    assert logs == others
-    assert all(torch.equal(*both) for both in zip(weights, same, strict=True))
+    for kind in (Trainer, Storing):
+        with trainer_of(2, kind, rollout_workers=2) as trainer:
+            found.append((numbers(trainer), trainer))
+            stored = "obs" in set(trainer.buffer.rollout().keys())
+            assert stored is (kind is Storing)
+    assert found[0][0] == found[1][0]
+    assert same(found[0][1], found[1][1])
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.slow
 @pytest.mark.parametrize("learners", ["0", "1"])
 def test_segments_that_are_lost_with_a_node_are_counted_and_collected_again(learners):
-    """Finished ones too: they were in its memory, and learners had not taken them."""
+    """Finished ones too: they were in its memory, or their observations were."""
     pytest.importorskip("ray", reason="this test needs Ray")
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("node_that_dies.py"), learners],
