@@ -134,8 +134,7 @@ def test_an_environment_that_raises_is_named_and_the_loop_goes_on():
 def test_a_worker_that_is_killed_is_started_again(learners):
     """No row is lost, none comes twice, and what was finished already is counted."""
     options = {"num_envs": 2, "rollout_workers": 2, "total_steps": 128}
-    options["learners"] = learners
-    with trainer_of("ppo", envs=Steps, max_policy_lag=1, **options) as trainer:
+    with trainer_of("ppo", envs=Steps, learners=learners, **options) as trainer:
         lost, seen = [], 0
         for log in trainer():
             seen += log["log_type"] == "collect"

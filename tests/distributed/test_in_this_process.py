@@ -111,8 +111,7 @@ def test_workers_send_observations_where_they_are_read(one_ray, module, learners
         [request] = trainer.collector.segments.requests
         part = one_ray.get(request.calls[0].answer)
         assert {"obs", "next_obs"} & part.rows.keys() == sent
-        aside = [one_ray.get(reference).keys() for reference in part.aside]
-        assert aside == [{"obs"}] * learners
+        assert [one_ray.get(x).keys() for x in part.aside] == [{"obs"}] * learners
 
 
 def nested():
@@ -130,7 +129,10 @@ def next_log(trainer):
 @pytest.mark.parametrize(
     ("module", "options"),
     [
-        (ppo, {"env_id": "yieldrl/CartPole-v1", "max_policy_lag": 0}),
+        (ppo, {"envs": nested, "max_policy_lag": 0}),
+        pytest.param(
+            ppo, {"envs": nested, "replay_actor": True}, marks=pytest.mark.slow
+        ),
         (ppo, {"envs": nested, "max_policy_lag": 1, "normalize_observation": True}),
         (ppo, {"envs": nested, "max_policy_lag": 2, "wait_for_all": False}),
         (dapo, {"env_id": "yieldrl/Pendulum-v1", "batch_episodes": 12}),
