@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from yieldrl.core import (
     Config,
     defer_keyboard_interrupt,
+    keep_freed_memory,
     means,
     ranks,
     seed_everything,
@@ -109,6 +110,7 @@ class TrainerActor:
         recipe = pickle.loads(self._recipe)
         config = recipe.config
         torch.set_num_threads(config.threads or 1)
+        keep_freed_memory()
         seed_everything(ranks().derive_seed(config.seed, "learner"))
         self.algorithm = self._whole = recipe.make()
         self.taken = TakenRows(stored_layout(self.algorithm))

@@ -81,7 +81,8 @@ class TakenRows:
     """
 
     def __init__(self, layout: Layout) -> None:
-        self._layout, self._rows = layout, dict[int, TensorDict]()
+        self._layout = layout
+        self._segments: dict[range, TensorDict] = {}  # by their rows' tickets
 
     def take(self, tickets: range, references: Sequence[Any]) -> set[int]:
         """Fetch the pieces of a segment's rows; the places of those that are lost."""
@@ -90,20 +91,24 @@ class TakenRows:
             leaves = dict(flatten(as_tensors(obs)))
             stored = {k: leaves[k].to(kind) for k, (_, kind) in self._layout.items()}
             size = leaves[next(iter(stored))].shape[:2]
-            rows = TensorDict(nest(stored.items()), size)
-            self._rows |= zip(tickets, rows.unbind(0), strict=True)
+            self._segments[tickets] = TensorDict(nest(stored.items()), size)
         return lost
 
     def rows(self, tickets: Tensor) -> TensorDict:
-        """Copies of the observations of tickets `[T, n]`."""
+        """The observations of tickets `[T, n]`; those of a segment are not copied."""
         numbers = tickets.flatten().unique_consecutive().tolist()
-        found: Any = torch.stack([self._rows[x] for x in numbers])
+        rows: dict[int, TensorDict] = {}
+        for taken, segment in self._segments.items():
+            if numbers == [*taken]:
+                return segment
+            rows |= zip(taken, segment.unbind(0), strict=True)
+        found: Any = torch.stack([rows[x] for x in numbers])
         return found.view(tickets.shape)
 
     def learn_from(self, tickets: Tensor) -> TensorDict:
-        """Copies of those of a rollout, to learn from; earlier ones are forgotten."""
-        lowest = int(tickets.min())
-        self._rows = {k: row for k, row in self._rows.items() if k >= lowest}
+        """Those of a rollout, to learn from; segments before it are forgotten."""
+        lowest, taken = int(tickets.min()), self._segments.items()
+        self._segments = {k: segment for k, segment in taken if k[-1] >= lowest}
         return self.rows(tickets)
 
 

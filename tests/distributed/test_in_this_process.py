@@ -169,7 +169,7 @@ def test_a_learner_that_takes_observations_gives_the_numbers_of_none(module, opt
         weights = (trainer.model.parameters() for trainer in pair)
         assert all(torch.equal(*both) for both in zip(*weights, strict=True))
         [learner] = one._learners.actors
-        assert module is dapo or len(learner._held.taken._rows) <= 3 * 8
+        assert module is dapo or len(learner._held.taken._segments) <= 3
     assert number > 20
 
 
