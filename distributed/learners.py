@@ -4,7 +4,6 @@ import logging
 import os
 import pickle
 import socket
-import zlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +24,7 @@ from yieldrl.core import (
     seed_everything,
 )
 from yieldrl.core.trees import map_tensors
+from yieldrl.distributed import references
 from yieldrl.distributed.actors import (
     WAIT_SECONDS,
     DeadWorkerError,
@@ -33,12 +33,6 @@ from yieldrl.distributed.actors import (
 )
 from yieldrl.distributed.engines import make_engine
 from yieldrl.distributed.recipes import Recipe, pickled
-from yieldrl.distributed.references import (
-    TakenRows,
-    Tickets,
-    shares,
-    stored_layout,
-)
 from yieldrl.distributed.weights import Weights, learned
 from yieldrl.envs.arrays import as_tensors
 
@@ -113,7 +107,8 @@ class TrainerActor:
         keep_freed_memory()
         seed_everything(ranks().derive_seed(config.seed, "learner"))
         self.algorithm = self._whole = recipe.make()
-        self.taken = TakenRows(stored_layout(self.algorithm))
+        layout = references.stored_layout(self.algorithm)
+        self.taken = references.TakenRows(layout)
         if self.count > 1:
             self._whole = make_engine(config, self.algorithm)
 
@@ -192,7 +187,7 @@ class Learners:
         self.cluster, self.algorithm, self.config = cluster, algorithm, config
         self.count = config.learners
         self.actors: list[Any] = []
-        self.tickets = Tickets(self)
+        self.tickets = references.Tickets(self)
         self._steps: deque[dict[str, float]] = deque()  # metrics not handed out yet
         self._asked: list[Any] = []  # futures of the current update
         self._theirs = 0  # checksum of the learners' weights
@@ -264,7 +259,7 @@ class Learners:
             assert first.weights is not None
             apply_settings(first.settings, algorithm)
             first.weights.load(algorithm.model)
-            self._theirs = checksum(first.weights)
+            self._theirs = first.weights.checksum()
             algorithm.counters.policy_version = first.weights.version
             self._steps.extend(first.steps)
 
@@ -278,11 +273,11 @@ class Learners:
             orders.config = pickled(self._own_config())
         if self._behind:
             orders.state = algorithm.state_dict()
-        elif checksum(Weights.of(learned(algorithm.model), 0)) != self._theirs:
+        elif Weights.of(learned(algorithm.model), 0).checksum() != self._theirs:
             orders.state = {"model": algorithm.model.state_dict()}
         orders.state = map_tensors(Tensor.cpu, orders.state)
         sent = self.cluster.put(orders)
-        arrays = shares(rollout, self.count)
+        arrays = references.shares(rollout, self.count)
         with defer_keyboard_interrupt():  # requests must be completed
             pairs = zip(self.actors, arrays, strict=True)
             self._asked = [actor.update.remote(part, sent) for actor, part in pairs]
@@ -331,14 +326,6 @@ class Learners:
                 self.cluster.kill(actor)
         dead = isinstance(error, DeadWorkerError)
         raise (DeadLearnerError if dead else LearnerError)(self._ended) from error
-
-
-def checksum(weights: Weights) -> int:
-    """A number that changes with any bit of the weights or of their names."""
-    total = 0
-    for name, array in weights.arrays.items():
-        total = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), total))
-    return total
 
 
 def _error(asked: Sequence[Any], ready: Sequence[Any]) -> WorkerError | None:

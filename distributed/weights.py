@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,13 @@ class Weights:
         """The message of tensors by name, on any device."""
         arrays = {name: _bits(x.detach().cpu()).numpy() for name, x in tensors.items()}
         return cls(version, signature_of(tensors), arrays)
+
+    def checksum(self) -> int:
+        """A number that changes with any bit of the weights or of their names."""
+        total = 0
+        for name, array in self.arrays.items():
+            total = zlib.crc32(array.tobytes(), zlib.crc32(name.encode(), total))
+        return total
 
     @torch.no_grad()
     def load(self, model: nn.Module) -> None:
