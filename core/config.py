@@ -67,7 +67,8 @@ class Config(Checked):
     """Have `torch.compile` compile gradient steps, and the evaluation of rollouts. That
     takes up to half a minute at the first of them, and pays in long runs with large
     minibatches. Results differ in their last digits. A method that you replace on a
-    class, or a variable of the environment, does not change what is compiled."""
+    class, or a variable of the environment, does not change what is compiled. On a GPU
+    gradient steps, and PPO's steps in worlds of tensors, become CUDA graphs too."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Digits in which gradient steps multiply matrices. `bfloat16` keeps two to three,
