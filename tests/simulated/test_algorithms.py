@@ -1,5 +1,6 @@
 """Whatever an algorithm does it does on its model's device, and seldom waits for it."""
 
+import dataclasses
 from collections import Counter
 from itertools import takewhile
 from pathlib import Path
@@ -143,3 +144,17 @@ def test_arrays_arrive_and_stay_until_the_call_after_the_next():
     assert second["obs"]["b"].tolist() == [1, 1]
     copy(sent[2])
     assert second["obs"]["a"].tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.parametrize("name", ["dqn", "ppo_lstm", "sac"])
+def test_a_checkpoint_goes_on_on_a_cpu(name, tmp_path):
+    with trainer_of(name, device=str(DEVICE), total_steps=64) as trainer:
+        next(log for log in trainer() if log["log_type"] == "train")
+        path = trainer.save(tmp_path / "run.pt")
+        step, weights = trainer.agent.sample_step, trainer.model.state_dict()
+    config = dataclasses.replace(trainer.config, device="cpu")
+    with type(trainer).load(path, config=config) as again:
+        assert again.agent.sample_step == step
+        for name, tensor in again.model.state_dict().items():
+            assert torch.equal(tensor, weights[name].raw)
+        assert [log["sample_step"] for log in again()][-1] == 64
