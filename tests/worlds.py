@@ -10,6 +10,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from yieldrl.envs import TorchVectorEnv
 
+BUILT_IN = [
+    env_id
+    for env_id, spec in gym.registry.items()
+    if env_id.startswith("yieldrl/") and spec.vector_entry_point is not None
+]
+
 
 def blind(envs):
     """`envs`; on a CPU it steps and draws now as on a GPU or compiled."""
@@ -30,46 +36,6 @@ def goes_on_bitwise(make, actions, saved_after):
         again.load_state_dict(copy.deepcopy(saved))
         found = [again.step(action) for action in actions[saved_after:]]
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
-
-
-def beside_gymnasiums(originals, world, states_of, rtol):
-    """Step a batch from the states of Gymnasium's: resets are where those have them.
-
-    `states_of(environments)` are states of `world`. Yields, for each of 60 steps, which
-    environments were reset in it, and the info.
-    """
-    originals.reset(seed=0)
-    originals.action_space.seed(1)
-    first, n = world.reset(seed=0)[0].mean(0), world.num_envs
-    seen, over, mode = np.zeros(2), np.zeros(n, bool), world.autoreset_mode
-    for _ in range(60):
-        world.state = states_of([env.unwrapped for env in originals.envs])
-        action = originals.action_space.sample()
-        obs, reward, *flags, info = originals.step(action)
-        my_obs, my_reward, *my_flags, my_info = world.step(action)
-        assert [flag.tolist() for flag in my_flags] == [flag.tolist() for flag in flags]
-        np.testing.assert_allclose(my_reward, reward, rtol=1e-5, atol=1e-6)
-        ended = flags[0] | flags[1]
-        was_reset = {"SameStep": ended, "NextStep": over}.get(mode.value, over & False)
-        kept = {"rtol": rtol, "atol": rtol}
-        np.testing.assert_allclose(my_obs[~was_reset], obs[~was_reset], **kept)
-        assert ((my_obs[was_reset] - first).abs() < 0.7).all()
-        elapsed = [env.get_wrapper_attr("_elapsed_steps") for env in originals.envs]
-        assert world.elapsed.tolist() == elapsed
-        if mode.value == "SameStep":
-            assert my_info["_final_obs"].tolist() == ended.tolist()
-            final = obs.copy()
-            if ended.any():
-                final[ended] = np.stack(info["final_obs"][ended])
-            np.testing.assert_allclose(my_info["final_obs"], final, **kept)
-        yield was_reset, my_info
-        if mode.value == "Disabled" and ended.any():
-            originals.reset(options={"reset_mask": ended.copy()})
-            fresh, _ = world.reset(options={"reset_mask": ended})
-            assert ((fresh[ended] - first).abs() < 0.7).all()
-        over = ended & (mode.value == "NextStep")
-        seen += [flag.any() for flag in flags]
-    assert (seen > 0).all()
 
 
 class TorchSines:
@@ -161,6 +127,27 @@ class Broken(Counter):
         if self.step_number == 2 and self.what == "observation":
             obs = np.array([np.inf, 0], dtype=np.float32)
         return obs, reward, terminated, truncated, info
+
+
+class Odd(gym.Env):
+    """Says these things in place of its own, from a step on; ends after two steps."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, since=1, ends=9, **said):
+        self.observation_space = said.pop("space", Box(-1, 1, (3,)))
+        self.since, self.ends, self.said, self.steps = since, ends, said, 0
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), self.said.get("reset", {})
+
+    def step(self, action):
+        self.steps += 1
+        reward = np.array([1.5])  # as a network would give it
+        answer = {"obs": self.observation_space.sample(), "reward": reward}
+        answer |= {"terminated": self.steps == self.ends, "truncated": False}
+        answer |= {"info": {}} | (self.said if self.steps >= self.since else {})
+        return tuple(value for value in answer.values() if value is not None)
 
 
 class Doors(TorchVectorEnv):

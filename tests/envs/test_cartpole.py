@@ -2,15 +2,12 @@
 
 import math
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from worlds import beside_gymnasiums
 
 import yieldrl.envs  # noqa: F401 (registers the environment)
 from yieldrl.envs.classic_control import CartPoleVectorEnv
@@ -36,31 +33,6 @@ def test_equals_gymnasium_anywhere(sutton_barto_reward, state, action):
     _, *expected, _, _ = reference.step(action)
     np.testing.assert_allclose(found[0][:, 0], reference.state, rtol=1e-14, atol=1e-14)
     assert [part.item() for part in found[1:]] == expected
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_autoreset_equals_sync_vector_env(mode):
-    kwargs = {"max_episode_steps": 14}
-    one = lambda: gymnasium.make("CartPole-v1", **kwargs)  # noqa: E731
-    originals = SyncVectorEnv([one] * 16, autoreset_mode=mode)
-    world = CartPoleVectorEnv(16, autoreset_mode=mode, dtype=torch.float64, **kwargs)
-    states_of = lambda envs: torch.tensor(np.stack([e.state for e in envs], 1))  # noqa: E731
-    for was_reset, _ in beside_gymnasiums(originals, world, states_of, rtol=1e-6):
-        if mode is not AutoresetMode.DISABLED:
-            assert (world.state[:, was_reset].abs() <= 0.05).all()
-
-
-def test_time_limit_of_500():
-    envs = CartPoleVectorEnv(2)
-    envs.reset(seed=0)
-    for step in range(1, 502):
-        envs.state = torch.zeros(4, 2)
-        *_, terminated, truncated, _ = envs.step(torch.tensor([0, 1]))
-        assert truncated.tolist() == [step == 500] * 2
-        assert not terminated.any()
-    envs = CartPoleVectorEnv(16, max_episode_steps=None)
-    envs.reset(seed=0)
-    assert not any(envs.step(envs.expert())[2].any() for _ in range(1000))
 
 
 def test_constants_can_be_learnt():
@@ -92,17 +64,10 @@ def test_without_velocities_two_numbers_are_left():
         assert torch.equal(blind.state, envs.state)
 
 
-def test_render():
+def test_a_longer_pole_is_drawn_longer():
     pytest.importorskip("pygame", reason="pygame is not installed")
-    length = torch.tensor([0.5, 1, 0.5])
-    envs = CartPoleVectorEnv(3, render_mode="rgb_array", length=length)
+    length = torch.tensor([0.5, 1])
+    envs = CartPoleVectorEnv(2, render_mode="rgb_array", length=length)
     envs.reset(seed=0)
-    envs.state = torch.tensor([[0.0, 1, 0], [0, 0, 0], [0, 0, 0.2], [0, 0, 0]])
-    frames = envs.render()
-    assert [(x.shape, x.dtype) for x in frames] == [((400, 600, 3), np.uint8)] * 3
-    assert [frame[299, 300].tolist() for frame in frames[::2]] == [[0, 0, 0]] * 2
-    wood = [(frame == (202, 152, 101)).all(-1) for frame in frames]
-    assert wood[1].sum() > 1.8 * wood[0].sum() > 1000
-    rows, columns = wood[2].nonzero()
-    assert columns[rows.argmin()] > 310  # a positive angle leans to the right
-    np.testing.assert_array_equal(envs.render(indices=[2])[0], frames[2])
+    short, long = ((x == (202, 152, 101)).all(-1).sum() for x in envs.render())
+    assert long > 1.8 * short > 1000

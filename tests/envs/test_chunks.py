@@ -9,7 +9,7 @@ import pytest
 import torch
 from factories import trainer_of
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -281,12 +281,6 @@ def test_ppo_trains_and_returns_are_those_of_the_task():
     assert logs["episode_return"] <= 3 * logs["episode_length"]
 
 
-class Own(VectorEnv):
-    metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
-    single_action_space = Discrete(2)
-    num_envs = 2
-
-
 def test_spaces_of_chunks():
     def space_of(space):
         class Other(TorchSum):
@@ -304,18 +298,3 @@ def test_spaces_of_chunks():
     assert ActionChunks(sums("torch", 2), 3).action_space.shape == (2, 3)
     with pytest.raises(TypeError, match="makes no chunks"):
         space_of(MultiBinary(3))
-
-
-@pytest.mark.parametrize(
-    ("made", "error", "word"),
-    [
-        (lambda envs: ActionChunks(envs, 0), ValueError, "length"),
-        (lambda envs: ActionChunks(envs, 3, execute=4), ValueError, "execute"),
-        (lambda envs: ActionChunks(envs, 3, gamma=1.1), ValueError, "gamma"),
-        (lambda _: ActionChunks(Own(), 2), TypeError, "reset some environments alone"),
-    ],
-)
-def test_what_cannot_be_is_refused(made, error, word):
-    with pytest.raises(error, match=word):
-        made(sums("torch", 2))
-    assert ActionChunks(Own(), 2, execute=1).execute == 1  # which resets nobody alone

@@ -137,7 +137,9 @@ def test_held_out_kinds_leave_every_word_in_use():
     assert len({*colors}) == len({*shapes}) == 3
 
 
-@pytest.mark.parametrize(("goals", "wrong_reward"), [("all", -2.0), ("seen", -0.5)])
+@pytest.mark.parametrize(
+    ("goals", "wrong_reward"), [("all", -2.0), ("seen", -0.5), ("unseen", 0.0)]
+)
 def test_the_best_without_listening(goals, wrong_reward):
     """It counts the objects that could be meant, and goes to one of them or to none."""
     envs = GoToVectorEnv(20_000, goals=goals, wrong_reward=wrong_reward)
@@ -145,20 +147,6 @@ def test_the_best_without_listening(goals, wrong_reward):
     chance = 1 / torch.isin(envs.state["kinds"], envs._nameable).sum(0)
     best = (chance + (1 - chance) * wrong_reward).clamp(min=0).mean().item()
     assert best == pytest.approx(envs.deaf_return, abs=0.015)
-
-
-@pytest.mark.parametrize(
-    ("goals", "expected"),
-    [
-        ("all", 1 / 3),
-        # 0, 1 or 2 more of 8 nameable kinds and 3 others: 3, 24 and 28 of 55 ways.
-        ("seen", (3 + 24 / 2 + 28 / 3) / 55),
-        # 0, 1 or 2 more of 2 nameable kinds and 9 others: 36, 18 and 1 of 55 ways.
-        ("unseen", (36 + 18 / 2 + 1 / 3) / 55),
-    ],
-)
-def test_the_best_without_listening_in_numbers(goals, expected):
-    assert GoToVectorEnv(goals=goals).deaf_return == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from torch import Tensor
 from worlds import Idle, Lasting, goes_on_bitwise
 
@@ -171,27 +171,6 @@ def test_without_a_known_limit_a_round_has_one_episode(kind):
         assert step.action[0].tolist() == step.action[1].tolist()
         assert step.action[2].tolist() == step.action[3].tolist()
         assert step.action[1].tolist() != step.action[2].tolist()
-
-
-class Whole(VectorEnv):
-    metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
-    num_envs = 4
-
-
-@pytest.mark.parametrize(
-    ("made", "error", "word"),
-    [
-        (lambda envs: GroupStarts(envs, 1, 10), ValueError, "group_size"),
-        (lambda envs: GroupStarts(envs, 3, 10), ValueError, "multiple of 3"),
-        (lambda envs: GroupStarts(envs, 2, 0), ValueError, "num_steps"),
-        (lambda _: GroupStarts(Whole(), 2, 10), TypeError, "reset some environments"),
-    ],
-)
-def test_what_cannot_be_is_refused(made, error, word):
-    with pytest.raises(error, match=word):
-        made(lasting("serial"))
-    with pytest.raises(ValueError, match="a reset_mask would part a group"):
-        GroupStarts(lasting("serial"), 2, 10).reset(options={"reset_mask": np.ones(4)})
 
 
 @ALL

@@ -82,19 +82,10 @@ def test_parameters_are_those_that_the_observation_before_says(mode, looks):
         begins = (entries(step.obs) != entries(obs)).all(1)
         assert torch.equal(begins, step.ended if step.valid is None else ~valid)
         assert not step.obs["obs"][begins, 1].any()
+        in_force = torch.tensor(stepper.envs.get_attr("gain"))
+        torch.testing.assert_close(in_force, read(entries(step.obs))[:, 0])
         obs, changed = step.obs, changed + int(begins.sum())
     assert changed > 20
-
-
-def test_a_reset_mask_draws_for_those_alone():
-    envs = hidden(4)
-    before, _ = envs.reset(seed=0)
-    mask = torch.tensor([True, False, False, True])
-    after, _ = envs.reset(options={"reset_mask": mask})
-    assert (entries(after) != entries(before)).all(1).tolist() == mask.tolist()
-    gain = read(entries(after))[:, 0]
-    torch.testing.assert_close(torch.tensor(envs.get_attr("gain")), gain)
-    torch.testing.assert_close(envs.world.gain, gain)
 
 
 @st.composite

@@ -5,7 +5,6 @@ from functools import partial
 import gymnasium
 import pytest
 import torch
-from gymnasium.vector import AutoresetMode
 from worlds import goes_on_bitwise
 
 from yieldrl.envs import HiddenParameters, expert_actions, hidden_worlds
@@ -53,31 +52,6 @@ def test_the_expert_knows_which_way_a_push_goes():
     env = gymnasium.make("yieldrl/HiddenCartPole-v1")
     env.reset(seed=0)
     assert env.unwrapped.expert() in (0, 1)
-
-
-def mass_of(envs):
-    return envs.world.backend.varied["body_mass"].clone()
-
-
-@pytest.mark.parametrize(
-    "mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]
-)
-def test_models_of_worlds_that_begin_change_and_no_others(mode):
-    envs = made("HalfCheetah", 4, autoreset_mode=mode, max_episode_steps=9)
-    envs.reset(seed=0)
-    envs.world.elapsed = torch.tensor([8, 0, 3, 8])
-    own = torch.as_tensor(envs.world.model.body_mass)
-    before, first = mass_of(envs), envs.parameters.clone()
-    torch.testing.assert_close(before, first[0].unsqueeze(1) * own)
-    action = torch.zeros(4, 6)
-    _, _, terminated, truncated, _ = envs.step(action)
-    ended = terminated | truncated
-    assert ended.tolist() == [True, False, False, True]
-    after = mass_of(envs)
-    assert torch.equal(after[~ended], before[~ended])
-    assert (after != before)[ended][:, 1:].all()
-    torch.testing.assert_close(after, envs.parameters[0].unsqueeze(1) * own)
-    assert (envs.parameters != first).all(0).tolist() == ended.tolist()
 
 
 def test_setting_some_is_setting_all():

@@ -54,16 +54,6 @@ def games_of(envs):
     return {id(env.unwrapped) for env in envs.envs}
 
 
-def test_an_id():
-    envs = make("CartPole-v1", config_of())
-    assert type(envs) is SerialVectorEnv
-    assert envs.metadata["autoreset_mode"] == SAME_STEP
-    assert len(games_of(envs)) == 3
-    assert envs.envs[0].spec.max_episode_steps == 500
-    assert envs.reset(seed=1)[0].shape == (3, 4)
-    assert make("CartPole-v1", config_of(), num_envs=5).num_envs == 5
-
-
 @pytest.mark.parametrize("function", [make, make_eval])
 def test_a_module_and_an_id_or_a_class(module_on_disk, function):
     envs = function(module_on_disk, config_of())

@@ -1,7 +1,5 @@
 """ActionMask, and wrappers named in the config."""
 
-import dataclasses
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -105,16 +103,6 @@ def test_what_is_no_mask_is_refused():
 
 
 CONFIG = Config(wrappers=("yieldrl.envs:ActionMask",), num_envs=2, eval_episodes=2)
-
-
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_it_is_named_in_the_config(mode):
-    envs = make("Taxi-v4", dataclasses.replace(CONFIG, vectorization=mode))
-    envs.reset(seed=0)
-    obs, *_ = envs.step(np.zeros(2, dtype=int))
-    assert obs["action_mask"].shape == (2, 6)
-    assert obs["action_mask"].dtype == np.bool_
-    envs.close()
 
 
 class Always(Scripted):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.error import ClosedEnvironmentError, DependencyNotInstalled
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from worlds import beside_gymnasiums
+from gymnasium.vector import AutoresetMode
 
 import yieldrl.envs  # noqa: F401 (registers the environments)
 
@@ -169,23 +168,6 @@ def test_first_states_are_gymnasiums(robot):
         assert correlation.abs().max() < 5 / math.sqrt(n)
         assert not envs.state["qacc_warmstart"].any()
         envs.step(np.zeros(envs.action_space.shape))
-
-
-@pytest.mark.parametrize(
-    ("robot", "mode"),
-    [("Ant", SAME_STEP), ("Ant", NEXT_STEP), ("Hopper", AutoresetMode.DISABLED)],
-)
-def test_autoreset_equals_sync_vector_env(robot, mode):
-    kwargs = {"healthy_z_range": (0.4, 0.8)} if robot == "Ant" else {}
-    kwargs["max_episode_steps"] = 12
-    one = lambda: gymnasium.make(f"{robot}-v5", **kwargs)  # noqa: E731
-    originals = SyncVectorEnv([one] * 6, autoreset_mode=mode)
-    world = make(robot, 6, autoreset_mode=mode, **kwargs)
-    states_of = lambda envs: state_of(envs, world)  # noqa: E731
-    for was_reset, info in beside_gymnasiums(originals, world, states_of, rtol=1e-12):
-        healthy = info["reward_survive"]
-        assert healthy[~was_reset].any()
-        assert mode is not NEXT_STEP or not healthy[was_reset].any()
 
 
 @pytest.mark.parametrize("robot", ["Hopper", "Humanoid"])

@@ -8,7 +8,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from worlds import Counter, Reusing
+from worlds import Counter, Odd, Reusing
 
 from yieldrl.envs import SerialVectorEnv
 from yieldrl.envs.processes import WorkerEnv
@@ -196,27 +196,6 @@ def test_environments_say_themselves_which_infos_pass():
         keys |= set(info)
         assert set(info.get("final_info", {})) <= {"success", "_success"}
     assert keys == {"final_obs", "_final_obs", "final_info", "_final_info"}
-
-
-class Odd(gym.Env[Any, int]):
-    """Says these things in place of its own, from a step on; ends after two steps."""
-
-    action_space = Discrete(2)
-
-    def __init__(self, since=1, ends=9, **said):
-        self.observation_space = said.pop("space", Box(-1, 1, (3,)))
-        self.since, self.ends, self.said, self.steps = since, ends, said, 0
-
-    def reset(self, *, seed=None, options=None):
-        return self.observation_space.sample(), self.said.get("reset", {})
-
-    def step(self, action):
-        self.steps += 1
-        reward = np.array([1.5])  # as a network would give it
-        answer = {"obs": self.observation_space.sample(), "reward": reward}
-        answer |= {"terminated": self.steps == self.ends, "truncated": False}
-        answer |= {"info": {}} | (self.said if self.steps >= self.since else {})
-        return tuple(value for value in answer.values() if value is not None)
 
 
 @pytest.mark.parametrize("name", ["terminated", "truncated"])

@@ -8,15 +8,10 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from worlds import BUILT_IN
 
 from yieldrl.envs.single import SingleEnv
 
-WORLDS = [
-    env_id
-    for env_id, spec in gymnasium.registry.items()
-    if env_id.startswith("yieldrl/") and spec.vector_entry_point is not None
-]
 ROBOT = re.compile("Hopper|Cheetah|Walker|Ant-|Humanoid|InvertedPendulum")
 
 
@@ -50,7 +45,7 @@ def check_single(env_id):
 def test_every_world_passes_gymnasiums_checker(robots):
     if robots:
         pytest.importorskip("mujoco", reason="MuJoCo is not installed")
-    for env_id in WORLDS:
+    for env_id in BUILT_IN:
         if bool(ROBOT.search(env_id)) == robots:
             check_single(env_id)
 
@@ -66,18 +61,6 @@ def test_it_is_the_batch_of_one():
         assert reward == rewards[0]
         assert np.array_equal(info["action_mask"], infos["action_mask"][0])
     assert batch.get_attr("spec")[0].id == env.spec.id
-
-
-def test_gymnasiums_vectors_and_wrappers_go_around_it():
-    flat, mode = gymnasium.wrappers.FlattenObservation, AutoresetMode.DISABLED
-    kwargs = {"vectorization_mode": "sync", "vector_kwargs": {"autoreset_mode": mode}}
-    envs = gymnasium.make_vec("yieldrl/CartPole-v1", 2, **kwargs, wrappers=[flat])
-    assert isinstance(envs, SyncVectorEnv)
-    assert envs.metadata["autoreset_mode"] is mode
-    assert isinstance(envs.envs[0], flat)
-    obs, _ = envs.reset(seed=0)
-    assert (obs.shape, obs.dtype) == ((2, 4), np.float32)
-    assert envs.step(envs.action_space.sample())[0].shape == (2, 4)
 
 
 def test_pictures_and_copies():

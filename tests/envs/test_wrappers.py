@@ -10,7 +10,7 @@ import pytest
 import torch
 from factories import plain, trainer_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from worlds import blind
 
 from yieldrl.algorithms import dqn, ppo
@@ -23,6 +23,7 @@ from yieldrl.envs.wrappers import (
     ClipReward,
     EpisodeStatistics,
     FrameStack,
+    GroupStarts,
     NormalizeObservation,
     NormalizeReward,
     RescaleAction,
@@ -114,29 +115,6 @@ EITHER = pytest.mark.parametrize(
 COMPARED = ("next_obs", "obs", "reward", "terminated", "truncated")
 
 
-@EITHER
-def test_returns_and_lengths(kind, mode):
-    envs = EpisodeStatistics(counters(kind, mode=mode))
-    reported = [
-        (s.info["episode"]["r"].tolist(), s.info["episode"]["l"].tolist())
-        for s in steps(envs, [1, 10, 1, 1, 1, 1, 1, 1])
-        if "_episode" in s.info and s.info["_episode"].any()
-    ]
-    # The first of two steps: 1 + 2 * 10; the second of three: 1 + 2 * 10 + 3.
-    first = [([21, 0], [2, 0]), ([0, 24], [0, 3]), ([3, 0], [2, 0])]
-    assert reported == [*first, ([3, 6], [2, 3]), ([3, 0], [2, 0])]
-
-
-def test_a_time_limit_of_worlds_in_processes():
-    functions = [lambda: NumpyCounter(5), lambda: NumpyCounter(2)]
-    for mode in (SAME_STEP, NEXT_STEP):
-        envs = TimeLimit(AsyncVectorEnv(functions, autoreset_mode=mode), 3)
-        seen = steps(envs, [1] * 4)
-        found = [s.next_obs[:, 1].tolist() for s in seen]
-        assert found == [[1, 1], [2, 2], [3, 1], [1, 2]]
-        envs.close()
-
-
 @pytest.mark.parametrize("kind", ["torch", "sync", "serial"])
 @MODES
 def test_a_time_limit_is_the_worlds_own(kind, mode):
@@ -160,8 +138,9 @@ def test_a_time_limit_is_the_worlds_own(kind, mode):
 
 
 @pytest.mark.parametrize("kind", ["torch", "sync"])
-def test_frames_in_same_step(kind):
-    envs = FrameStack(counters(kind), 3)
+@MODES
+def test_frames(kind, mode):
+    envs = FrameStack(counters(kind, mode=mode), 3)
     assert envs.single_observation_space == Box(-1000, 1000, (3, 2))
     obs, _ = envs.reset(seed=0)
     assert obs[..., 1].tolist() == [[0, 0, 0], [0, 0, 0]]
@@ -345,16 +324,6 @@ def test_returns_of_abandoned_episodes_are_forgotten():
     assert other.returns.tolist() == [0, 0]
 
 
-def test_frames_in_the_other_modes():
-    expected = [
-        (s.obs.tolist(), s.next_obs.tolist())
-        for s in steps(FrameStack(counters("torch"), 2), [1] * 4)
-    ]
-    for kind, mode in (("torch", NEXT_STEP), ("sync", NEXT_STEP), ("sync", DISABLED)):
-        seen = steps(FrameStack(counters(kind, mode=mode), 2), [1] * 4)
-        assert [(s.obs.tolist(), s.next_obs.tolist()) for s in seen] == expected
-
-
 def test_a_reset_forgets_statistics_where_it_begins_anew():
     envs = EpisodeStatistics(counters("torch", 3))
     envs.reset(seed=0)
@@ -405,6 +374,20 @@ def test_numbers_alone_are_normalized_each_by_its_own_statistics():
     assert stacked.single_observation_space["said"] == Utf8Text(8)
     obs, _ = stacked.reset(seed=0)
     assert torch.equal(obs["said"][:, :4], obs["said"][:, 4:])
+
+
+@MODES
+def test_worlds_of_tensors_end_and_begin_as_gymnasiums(mode):
+    """Two of four are cut: episodes of 2 to 5 steps, of which 3 are allowed."""
+    envs = TorchCounter(4, max_episode_steps=3, autoreset_mode=mode)
+    limited = partial(gym.wrappers.TimeLimit, max_episode_steps=3)
+    functions = [lambda i=i: limited(NumpyCounter(2 + i)) for i in range(4)]
+    arrays = SyncVectorEnv(functions, autoreset_mode=mode)
+    for a, b in zip(steps(envs, [1] * 12), steps(arrays, [1] * 12), strict=True):
+        for name in (*COMPARED, "valid"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        if mode is SAME_STEP:
+            assert a.info["_final_obs"].tolist() == b.ended.tolist()
 
 
 @MODES
@@ -488,6 +471,7 @@ def test_evaluation_makes_what_is_inside_again():
 
 class Own(VectorEnv):
     metadata = {"autoreset_mode": SAME_STEP}  # noqa: RUF012
+    single_action_space = Discrete(2)
     num_envs = 2
 
 
@@ -507,6 +491,19 @@ class Late(Own):
         (lambda envs: NormalizeReward(envs, gamma=1.5), ValueError, "gamma"),
         (lambda envs: ClipReward(envs, 1, 1), ValueError, "low"),
         (lambda _: RescaleAction(Pictures()), TypeError, "nothing to be stretched"),
+        (lambda envs: ActionChunks(envs, 0), ValueError, "length"),
+        (lambda envs: ActionChunks(envs, 3, execute=4), ValueError, "execute"),
+        (lambda envs: ActionChunks(envs, 3, gamma=1.1), ValueError, "gamma"),
+        (lambda _: ActionChunks(Own(), 2), TypeError, "reset some environments alone"),
+        (lambda envs: GroupStarts(envs, 1, 10), ValueError, "group_size"),
+        (lambda envs: GroupStarts(envs, 3, 10), ValueError, "multiple of 3"),
+        (lambda envs: GroupStarts(envs, 2, 0), ValueError, "num_steps"),
+        (lambda _: GroupStarts(Own(), 2, 10), TypeError, "reset some environments"),
+        (
+            lambda envs: GroupStarts(envs, 2, 9).reset(options={"reset_mask": ()}),
+            ValueError,
+            "a reset_mask would part a group",
+        ),
         (
             lambda envs: FrameStack(counters("torch", 3), 2).load_state_dict(
                 FrameStack(envs, 2).state_dict()
@@ -526,3 +523,4 @@ class Late(Own):
 def test_what_cannot_be_is_refused(made, error, word):
     with pytest.raises(error, match=word):
         made(counters("torch"))
+    assert ActionChunks(Own(), 2, execute=1).execute == 1  # which resets nobody alone

@@ -10,7 +10,6 @@ from yieldrl.benchmarks.experts import libero as expert
 from yieldrl.benchmarks.experts.libero import Box, LiberoExpert
 
 CAN = Box(np.array([0.0, 0.0, 0.0]), np.array([0.06, 0.06, 0.1]))
-BOWL = Box(np.array([0.0, 0.0, 0.0]), np.array([0.1, 0.1, 0.05]))
 PLATE = Box(np.array([0.2, 0.2, 0.0]), np.array([0.3, 0.3, 0.02]))
 
 

@@ -20,7 +20,6 @@ PUSH_T = {
     "env_id": "gym_pusht:gym_pusht/PushT-v0",
     "wrappers": ("yieldrl.envs.robots:PushT", EXPERT),
 }
-PICK = {**REACH, "env_kwargs": {**REACH["env_kwargs"], "env_name": "pick-place-v3"}}
 REPEATED = {**PUSH, "wrappers": ("yieldrl.envs.robots:MetaWorldRepeated",)}
 MOVES = {**PUSH_T, "wrappers": ("yieldrl.envs.robots:PushTMoves", EXPERT)}
 TASKS = [REPEATED, PUSH_T, {"env_id": "gymnasium_robotics:FetchPush-v4"}]
