@@ -144,14 +144,6 @@ class TestState:
         with pytest.raises(RuntimeError, match="all 2 steps are written"):
             buffer.add(row)
 
-    def test_several_rows_at_once(self):
-        one, other = demonstrations(".x|"), empty(4)
-        other.extend(one.rollout()[:2])
-        other.extend(one.rollout()[1:])
-        assert other.full
-        assert other.rollout()["terminated"][:, 0].tolist() == [0, 1, 1, 0]
-        assert other.rollout()["obs"][:, 0].tolist() == [0, 1, 1, 2]
-
 
 def test_statistics_are_of_episodes_that_ended():
     logs = demonstrations("..x|..", num_envs=2).statistics()

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 from PIL import Image
 
 from yieldrl.buffers import read_dataset
@@ -189,13 +189,10 @@ def test_files_and_packages_that_are_missing_or_too_short_are_named(
         read_dataset(tmp_path)
 
 
-def test_other_versions_and_actions_are_refused(tmp_path):
+def test_other_versions_are_refused(tmp_path):
     write(tmp_path / "old", info={"codebase_version": "v2.1"})
     with pytest.raises(ValueError, match=r"v2\.1.*convert_dataset_v21_to_v30"):
         read_dataset(tmp_path / "old")
-    write(tmp_path / "boxes")
-    with pytest.raises(ValueError, match="actions are 2 numbers"):
-        read_dataset(tmp_path / "boxes", None, Discrete(2))
 
 
 def test_a_gripper_of_zero_and_one_is_refused(tmp_path):

@@ -66,8 +66,7 @@ def test_environments_that_only_reset_are_left_out():
     passes = passes_of(1, 4, valid, minibatches=4, make=sequences)
     assert passes.num_minibatches == 2
     for _ in range(2):
-        assert passes.minibatch()["valid"].tolist() == [[True]]
-        passes.advance()
+        assert draw(passes)["valid"].tolist() == [[True]]
     assert passes.position == 2
 
 

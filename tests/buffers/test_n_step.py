@@ -49,20 +49,6 @@ def samples(buffer):
     return dict(zip(first, zip(*columns, strict=True), strict=True))
 
 
-@pytest.mark.parametrize("end", ["terminated", "truncated"])
-def test_an_end_cuts_and_only_a_termination_ends_the_future(end):
-    buffer = buffer_of()  # gamma = 1/2, n = 3; rewards 1, 2, 4, 8, 16, 32
-    for number in range(6):
-        buffer.add(step(number, **{end: number == 2}))
-    flags = (end == "terminated", end == "truncated")
-    assert samples(buffer) == {
-        0.0: (1 + 2 / 2 + 4 / 4, 2.5, *flags, 1 / 8),
-        1.0: (2 + 4 / 2, 2.5, *flags, 1 / 4),  # the truncated one bootstraps from 2.5
-        2.0: (4.0, 2.5, *flags, 1 / 2),
-        3.0: (8 + 16 / 2 + 32 / 4, 5.5, False, False, 1 / 8),
-    }
-
-
 def reference(history, num_envs, rows, n_step, gamma):
     """First observation -> sample, by a loop over one environment after the other."""
     expected = {}

@@ -63,13 +63,18 @@ def histories(draw):
     return num_envs, rows, steps
 
 
-@FEW
-@given(histories(), st.integers(1, 5), st.none() | st.integers(1, 8))
-def test_exactly_those_of_an_episode_are_drawn(history, length, newest):
+def filled(history):
     num_envs, rows, steps = history
     buffer = buffer_of(num_envs * rows, num_envs)
     for each in steps:
         buffer.add(each)
+    return buffer
+
+
+@FEW
+@given(histories(), st.integers(1, 5), st.none() | st.integers(1, 8))
+def test_exactly_those_of_an_episode_are_drawn(history, length, newest):
+    buffer, (num_envs, rows, steps) = filled(history), history
     wanted = expected(steps, num_envs, rows, length, newest)
     if not wanted:
         with pytest.raises(RuntimeError, match="no episode has"):
@@ -123,13 +128,13 @@ def test_an_interrupted_row_is_in_none():
 
 
 def test_draws_follow_the_seed_alone_and_a_saved_ring_goes_on():
-    def filled(seed):
+    def ring(seed):
         buffer = buffer_of(12, 2, seed=seed)
         for row in range(9):
             buffer.add(step(row, [row == 4, False], [False] * 2))
         return buffer
 
-    one, two = filled(1), filled(1)
+    one, two = ring(1), ring(1)
     assert torch.equal(one.sequences(20, 3)["obs"], two.sequences(20, 3)["obs"])
     other = buffer_of(12, 2, seed=9)
     other.load_state_dict(one.state_dict())
@@ -139,10 +144,7 @@ def test_draws_follow_the_seed_alone_and_a_saved_ring_goes_on():
 @FEW
 @given(histories(), st.none() | st.integers(1, 8))
 def test_every_step_is_given_once_in_order(history, newest):
-    num_envs, rows, steps = history
-    buffer = buffer_of(num_envs * rows, num_envs)
-    for each in steps:
-        buffer.add(each)
+    buffer, (num_envs, rows, steps) = filled(history), history
     wanted = expected(steps, num_envs, rows, 1, newest)
     if not wanted:
         with pytest.raises(RuntimeError, match="empty"):
@@ -167,10 +169,7 @@ def crossing(steps, num_envs, rows, length):
 @FEW
 @given(histories(), st.integers(1, 5))
 def test_those_that_cross_ends_skip_resets_alone(history, length):
-    num_envs, rows, steps = history
-    buffer = buffer_of(num_envs * rows, num_envs)
-    for one in steps:
-        buffer.add(one)
+    buffer, (num_envs, rows, steps) = filled(history), history
     there = crossing(steps, num_envs, rows, length)
     assert buffer.has_sequences(length) == bool(there)
     if not there:

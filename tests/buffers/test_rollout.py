@@ -7,17 +7,15 @@ import pytest
 import torch
 from factories import VECTOR, saved_and_loaded
 from factories import transition as numbered
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box, Discrete
 
 from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer, transitions
 
-NESTED = Dict(
-    camera=Box(0, 255, (3, 6, 6), np.uint8), body=Dict(joints=VECTOR, grip=Discrete(3))
-)
+CAMERA = Box(0, 255, (3, 6, 6), np.uint8)
 
 
-def buffer_of(steps=4, num_envs=3, space=VECTOR):
-    return RolloutBuffer(steps, space, Discrete(2), num_envs=num_envs)
+def buffer_of(steps=4, num_envs=3):
+    return RolloutBuffer(steps, VECTOR, Discrete(2), num_envs=num_envs)
 
 
 def transition(row, num_envs, **extras):
@@ -44,8 +42,7 @@ def test_without_next_observations_it_takes_half_of_the_images(kind):
     """uint8 `[T, N, 3, 6, 6]` and the rest of a row, counted."""
     steps, num_envs, image = 4, 3, np.zeros((3, 3, 6, 6), np.uint8)
     for keeps in (True, False):
-        camera = NESTED["camera"]
-        buffer = kind(steps, camera, Discrete(2), num_envs=num_envs, next_obs=keeps)
+        buffer = kind(steps, CAMERA, Discrete(2), num_envs=num_envs, next_obs=keeps)
         for row in range(steps):
             buffer.add(transition(row, num_envs, obs=image + row, next_obs=image))
         rollout = buffer.rollout()
@@ -93,7 +90,7 @@ def test_memory_is_taken_once_and_shared_with_the_rollout():
     assert rewards(buffer)[0] == 300
 
 
-def script(steps, minibatches, nested, valid):
+def script(steps, minibatches, valid):
     """Two rollouts, two epochs each, as functions of a buffer."""
 
     def add(row):
@@ -102,10 +99,6 @@ def script(steps, minibatches, nested, valid):
             data["log_prob"] = torch.from_numpy(data["reward"])
             if valid:
                 data["valid"] = data["reward"] % 4 != 0
-            if nested:
-                camera = np.full((3, 3, 6, 6), row, np.uint8)
-                body = {"joints": data["obs"], "grip": np.array([0, 1, 2])}
-                data["obs"] = data["next_obs"] = {"camera": camera, "body": body}
             buffer.add(data)
 
         return act
@@ -123,13 +116,12 @@ def script(steps, minibatches, nested, valid):
     return acts
 
 
-@pytest.mark.parametrize(("nested", "valid"), [(False, False), (True, True)])
-def test_goes_on_bitwise_wherever_it_was_saved(nested, valid):
+@pytest.mark.parametrize("valid", [False, True])
+def test_goes_on_bitwise_wherever_it_was_saved(valid):
     steps, minibatches = 3, 2
-    space = NESTED if nested else VECTOR
-    acts = script(steps, minibatches, nested, valid)
+    acts = script(steps, minibatches, valid)
     for cut in range(len(acts) + 1):
-        one, another = (buffer_of(steps, 3, space) for _ in range(2))
+        one, another = (buffer_of(steps) for _ in range(2))
         for act in acts[:cut]:
             act(one)
         another.load_state_dict(saved_and_loaded(one.state_dict()))
@@ -196,17 +188,3 @@ def test_what_follows_abandoned_episodes_begins_anew(loaded):
     assert not buffer.continues
     buffer.clear()
     assert followed(buffer).continues
-
-
-def test_rows_of_another_autoreset_mode_are_kept():
-    """A checkpoint of NEXT_STEP goes on in SAME_STEP."""
-    flags = {"valid": np.array([True, False, True])}
-    buffer, other = buffer_of(), buffer_of()
-    buffer.add(transition(0, 3, **flags))
-    other.load_state_dict(saved_and_loaded(buffer.state_dict()))
-    fill(other, first=1)
-    begin(other)
-    assert set(rewards(other)) == set(range(12)) - {1}
-    other.clear()
-    fill(other)
-    assert "valid" not in other.rollout().keys()  # noqa: SIM118
