@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -91,13 +92,17 @@ def test_the_family_is_read_off_the_classes(tmp_path, monkeypatch):
     assert order.index("double_dqn") < order.index("rainbow")
 
 
-HEAVY = "{'torch', 'matplotlib', 'wandb', 'tensorboard', 'gymnasium', 'numpy'}"
+HEAVY = {"torch", "matplotlib", "wandb", "tensorboard", "gymnasium", "numpy"}
+HEAVY |= {"IPython", "imageio", "imageio_ffmpeg", "tqdm"}
 
 
 @pytest.mark.parametrize("words", [["list"], ["train", "--help"]])
 def test_help_and_list_import_nothing_heavy(words):
+    """Nor do loggers that are made."""
+    video = ", loggers.video()" * bool(find_spec("imageio_ffmpeg"))
     program = (
-        f"import sys; from yieldrl.cli import main\n"
+        f"import sys; from yieldrl.cli import main; from yieldrl import loggers\n"
+        f"loggers.csv(), loggers.wandb(), loggers.live_plot(){video}\n"
         f"try: main({words})\n"
         f"except SystemExit: pass\n"
         f"print(sorted({HEAVY} & set(sys.modules)))"

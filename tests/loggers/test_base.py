@@ -58,18 +58,6 @@ def leave(stack, step):
             break
 
 
-def test_nothing_trains_if_a_logger_cannot_be_opened(trainer):
-    class Full(loggers.Writer):
-        @contextmanager
-        def open(self, trainer, position):
-            raise OSError("disk full")
-            yield
-
-    with pytest.raises(OSError, match="disk full"):
-        list(Full()(trainer)())
-    assert trainer.agent.sample_step == 0
-
-
 def test_rows_that_could_not_be_written_come_first_in_the_next_loop(trainer):
     """Nothing is written behind them until then."""
     tried, written = [], []

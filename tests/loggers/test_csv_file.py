@@ -68,10 +68,5 @@ def test_odd_values_and_names_are_read_back(make_trainer):
         if row["log_type"] == "evaluate"
     }
     assert math.isnan(values.pop("nan"))
-    assert values == {
-        'a, "b"': 0.1,
-        "inf": math.inf,
-        "minus": -math.inf,
-        "tiny": 1e-300,
-    }
+    assert values == {name: float(x) for name, x in logs.items() if name != "nan"}
     assert list(stack()) == []  # and the logger can read its own file
