@@ -79,8 +79,13 @@ class Thing:
 
 def test_what_could_not_be_read_back_is_not_written(saved):
     before = saved.read_bytes()
-    for value, name in ((Thing(), r"test_checkpoint\.Thing"), (np.ones(1), "numpy")):
-        with pytest.raises(TypeError, match=rf"step_1\.pt: the state holds .*{name}"):
+    refused = (TypeError, AttributeError, pickle.PicklingError)
+    for value, name in (
+        (Thing(), r"step_1\.pt: the state holds .*test_checkpoint\.Thing"),
+        (np.ones(1), r"step_1\.pt: the state holds .*numpy"),
+        (lambda: None, "lambda"),  # which cannot be pickled at all
+    ):
+        with pytest.raises(refused, match=name):
             save_checkpoint({"agent": {"parts": [1, value]}}, saved)
         assert saved.read_bytes() == before
         assert os.listdir(saved.parent) == [saved.name]
@@ -93,11 +98,3 @@ def test_a_class_that_pytorch_was_told_of_is_written_and_read(tmp_path):
         assert isinstance(load_checkpoint(path)["thing"], Thing)
     with pytest.raises(CheckpointError, match=r"Thing"):
         load_checkpoint(path)
-
-
-def test_a_failing_save_leaves_the_old_file_and_nothing_else(saved):
-    before = saved.read_bytes()
-    with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):
-        save_checkpoint({"unpicklable": lambda: None}, saved)
-    assert saved.read_bytes() == before
-    assert os.listdir(saved.parent) == [saved.name]

@@ -61,16 +61,6 @@ def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path):
         assert said == {"name": f"{__name__}:Wide", "cfg": {}}
 
 
-def test_a_described_run_can_be_repeated(tmp_path):
-    config = ppo.Config(env_id="Pendulum-v1", gamma=0.9, hidden_sizes=(8,))
-    describe(tmp_path, config)
-    assert ppo.Config.from_file(tmp_path / "config.yaml") == config
-    assert run_files.read_config(tmp_path) == config.to_dict()
-    assert run_files.read_run(tmp_path)["trainer"] == "my_ppo.trainer"
-    files = {".lock", "config.yaml", "owner.json", "run.json"}
-    assert set(os.listdir(tmp_path)) == files
-
-
 def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path):
     config = ppo.Config(env_id="Pendulum-v1", gamma=0.9)
     blocks = to_blocks(config)
@@ -79,6 +69,9 @@ def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path):
     describe(tmp_path, config, {**blocks, "policy": policy, "loggers": loggers})
     assert ppo.Config.from_file(tmp_path / "config.yaml") == config
     assert run_files.read_config(tmp_path) == {**config.to_dict(), "loggers": loggers}
+    assert run_files.read_run(tmp_path)["trainer"] == "my_ppo.trainer"
+    files = {".lock", "config.yaml", "owner.json", "run.json"}
+    assert set(os.listdir(tmp_path)) == files
     run_files.refuse_edited_config(tmp_path)
     path = tmp_path / "config.yaml"
     path.write_text(path.read_text().replace("gamma: 0.9", "gamma: 0.8"))

@@ -106,30 +106,3 @@ def test_a_film_shows_the_failure(begin, tmp_path):
         assert frames == one.length + 1  # with the last
     assert evaluation.trainer.config is own
     assert [*evaluation.films(tmp_path / "films", most=1)] == []
-
-
-class Bad(gym.Env):
-    """Fails at its second reset."""
-
-    observation_space = gym.spaces.Box(-1, 1, (1,))
-    action_space = gym.spaces.Discrete(2)
-    resets = 0
-
-    def reset(self, *, seed=None, options=None):
-        if self.resets == 2:
-            raise ValueError("the goal is gone")
-        self.resets += 1
-        return self.observation_space.low, {}
-
-    def step(self, action):
-        return self.observation_space.low, 0.0, True, False, {}
-
-
-def test_what_was_played_before_an_error_is_kept(tmp_path):
-    config = ppo.Config(hidden_sizes=(8,), eval_every=0, device="cpu", num_envs=1)
-    results = SuiteResults(tmp_path / "a.json", {"tasks": {"bad": {}}})
-    trainer = ppo.Trainer(config, envs=Bad)
-    with pytest.raises(ValueError, match="the goal is gone"), trainer:
-        list(SuiteEvaluation(trainer, {"bad": {}}, results, 3))
-    kept = SuiteResults(tmp_path / "a.json", {"tasks": {"bad": {}}})
-    assert [number for _, number in kept.outcomes] == [0]
