@@ -18,3 +18,14 @@ DOCUMENT = """{
   }
 }
 """
+
+VLA_CONFIG = {
+    "model_path": "checkpoints/pretrained_vla_model.pth",
+    "model_class": "vla_models.GPTVLAModel",
+    "model_config": {
+        "vision_encoder": "resnet50",
+        "language_model": "gpt2-medium",
+        "freeze_vision_encoder": False,
+    },
+}
+"""What another example of it says of a model of one's own."""

@@ -39,14 +39,3 @@ def test_it_goes_on_where_it_was_and_reports(run, capsys):
     names = [line.partition(":")[0] for line in again[2:4]]
     assert names == ["1/2 light 1", "2/2 heavy 1"]
     assert json.loads(path.read_text())["episodes"][0] == one
-
-
-def test_what_does_not_fit_is_said_in_a_line(run, refused):
-    words = "evaluate", str(run), "--suite"
-    said = refused(*words, "libero_spatial")
-    assert said.startswith(
-        "suite = 'libero_spatial': yieldrl/CartPole-v1 has no suites"
-    )
-    main([*words, "weights.yaml", "--episodes-per-task", "1"])
-    said = refused(*words, "weights.yaml", "--seed", "6")
-    assert "another evaluation: seed was [1000000], and is [6]" in said

@@ -36,10 +36,3 @@ def test_onnx(train):
     run = train()
     main(["export", str(run), "--format", "onnx"])
     assert (run / "policy.onnx").stat().st_size > 1000
-
-
-def test_what_cannot_be_exported_gets_one_line(train, refused):
-    assert "no such folder of a run" in refused("export", "runs/none")
-    few = "--total-steps 128 --num-steps 32 --eval-every 0 --run-name remembers"
-    main(["train", "ppo_lstm", *few.split()])
-    assert "remembers its episode" in refused("export", "runs/remembers")

@@ -97,16 +97,6 @@ def test_a_mistake_gets_one_line(refused):
         assert not Path("runs").exists()
 
 
-def test_a_mistake_in_a_file_gets_one_line(refused):
-    for text, message in {
-        "gama: 0.9": "ppo.config has no field 'gama': did you mean 'gamma'?",
-        "gamma: high": "c.yaml: Config.gamma = 'high': Input should be a valid number",
-        "a: [": "c.yaml: not a readable config file",
-    }.items():
-        Path("c.yaml").write_text(text)
-        assert message in refused("train", "ppo", "--config", "c.yaml")
-
-
 @pytest.mark.parametrize("kind", [ValueError, RuntimeError])
 def test_an_error_within_training_keeps_its_traceback(kind, monkeypatch, train):
     def broken(*_):
@@ -148,28 +138,6 @@ def test_of_several_that_train_together_one_speaks(monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_wandb_and_video_are_switched_on_by_flags(train, monkeypatch):
-    from yieldrl import loggers
-
-    on = []
-
-    class Switch(loggers.Logger):
-        def __call__(self, target):
-            on.append(type(self).__name__)
-            return target
-
-        def run(self, trainer, logs):
-            raise AssertionError("it does not decorate")
-
-    for name in ("wandb", "video"):
-        monkeypatch.setattr(loggers, name, type(name, (Switch,), {}))
-    run = train("--wandb", "--video")
-    assert on == ["wandb", "video"]
-    on.clear()
-    main(["resume", str(run), "--total-steps", "300"])
-    assert on == ["wandb", "video"]
-
-
 def test_checkpoints_come_as_the_options_say(train):
     run = train("--checkpoint-every", "96", "--checkpoint-seconds", "0")
     names = [path.stem for path in list_checkpoints(run)]
@@ -180,28 +148,6 @@ def test_checkpoints_come_as_the_options_say(train):
     main(["resume", str(run), "--total-steps", "384"])
     names = [path.stem for path in list_checkpoints(run)]
     assert names == [f"step_{step:09d}" for step in (384, 288, 256)]
-
-
-def test_a_full_disk_is_one_line(train, monkeypatch, capsys):
-    resource = pytest.importorskip("resource")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    original = ppo.Trainer.save
-
-    def save(self, path):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
-        try:
-            return original(self, path)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-    monkeypatch.setattr(ppo.Trainer, "save", save)
-    with pytest.raises(SystemExit) as exit_:
-        train("--seed", "2")
-    assert exit_.value.code == 2
-    (line,) = [x for x in capsys.readouterr().err.splitlines() if "error" in x]
-    path = "runs/tiny/checkpoints/step_000000256.pt"
-    assert f"{path}: could not be written (File too large)" in line
-    monkeypatch.undo()
 
 
 @pytest.mark.parametrize("restarts", [0, 1])

@@ -7,96 +7,43 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from founding_document import VLA_CONFIG
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import main, options
 from yieldrl.vla import VLAPolicy
 
-# What the document asks of whoever brings a model.
+# BatchNorm makes trainers warn, and is of no account here.
+pytestmark = pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
+
 MODELS = """
 import torch
+from frozen_vla import Seeing
 from torch import nn
-from torch.distributions import Independent, Normal
-
-from yieldrl.core.text import decode
-
-WORDS = ("reach", "push", "lift")
 
 
-class GPTVLAModel(nn.Module):
+class GPTVLAModel(Seeing):
     def __init__(self, vision_encoder, language_model, freeze_vision_encoder):
-        super().__init__()
         assert (vision_encoder, language_model) == ("resnet50", "gpt2-medium")
-        self.vision = nn.Linear(8 * 8 * 3, 16).requires_grad_(not freeze_vision_encoder)
-        self.words = nn.Embedding(len(WORDS), 16)
-        self.head, self.value_head = nn.Linear(16, 7), nn.Linear(16, 1)
-        self.log_std = nn.Parameter(torch.zeros(7))
-
-    def _hidden(self, observations):
-        said = [WORDS.index(text) for text in decode(observations["language"])]
-        image = self.vision(observations["rgb"].flatten(1) / 255)
-        return (image + self.words(torch.tensor(said))).tanh()  # [B, W]
-
-    def _policy(self, observations):
-        mean = self.head(self._hidden(observations))
-        return Independent(Normal(mean, self.log_std.exp()), 1)
-
-    def forward(self, observations, deterministic=False):
-        policy = self._policy(observations)
-        return policy.mean if deterministic else policy.sample()  # [B, 7]
-
-    def get_value(self, observations):
-        return self.value_head(self._hidden(observations))  # [B, 1]
-
-    def evaluate_actions(self, observations, actions):
-        policy = self._policy(observations)
-        return policy.log_prob(actions), policy.entropy()  # [B], [B]
+        super().__init__("InstanceNorm2d", freeze_vision_encoder)
+        self.mean, self.log_std = nn.Linear(8, 7), nn.Parameter(torch.zeros(7))
 """
 
-ARM = '''
-import gymnasium
-import numpy as np
-from gymnasium.spaces import Box, Dict
-
-from yieldrl.core.text import Utf8Text
+ARM = """
+import frozen_vla
+from gymnasium.spaces import Box
 
 
-class Arm(gymnasium.Env):
-    """Seven joints, of which the first ought to rest; ten steps long."""
-
-    observation_space = Dict(rgb=Box(0, 255, (8, 8, 3), np.uint8), language=Utf8Text(8))
-    action_space = Box(-1, 1, (7,), np.float32)
-
-    def _obs(self):
-        word = ("reach", "push", "lift")[self.np_random.integers(3)]
-        image = self.np_random.integers(0, 256, (8, 8, 3), np.uint8)
-        text = self.observation_space["language"].encode(word)
-        return {"rgb": image, "language": np.asarray(text, np.uint8)}
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.left = 10
-        return self._obs(), {}
-
-    def step(self, action):
-        self.left -= 1
-        return self._obs(), -float(action[0] ** 2), False, self.left == 0, {}
-'''
+class Arm(frozen_vla.Arm):
+    action_space = Box(-1, 1, (7,))
+"""
 
 DOCUMENT = {
     "trainer": {"buffer_type": "vla", "buffer_size": 16},
     "policy": {
         "name": "vla",
         "action_dim": 7,
-        "vla_config": {
-            "model_path": "checkpoints/pretrained_vla_model.pth",
-            "model_class": "vla_models.GPTVLAModel",
-            "model_config": {
-                "vision_encoder": "resnet50",
-                "language_model": "gpt2-medium",
-                "freeze_vision_encoder": False,
-            },
-        },
+        "vla_config": VLA_CONFIG,
     },
     "algorithm": {"name": "ppo", "cfg": {"learning_rate": 1e-5}},
 }

@@ -1,12 +1,12 @@
 """A class of one's own, by `model_class`, `model_path` and `model_config`."""
 
-import json
 import pickle
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from founding_document import VLA_CONFIG
 from torch import nn
 from vla_folders import ACTED, OBSERVED, save_file, seen
 
@@ -19,16 +19,6 @@ from yieldrl.vla import (
     save_adapters,
 )
 from yieldrl.vla.files import load_strictly
-
-DOCUMENT = json.loads("""{
-  "model_path": "checkpoints/pretrained_vla_model.pth",
-  "model_class": "vla_models.GPTVLAModel",
-  "model_config": {
-    "vision_encoder": "resnet50",
-    "language_model": "gpt2-medium",
-    "freeze_vision_encoder": false
-  }
-}""")
 
 LORA = {"lora_rank": 2, "lora_targets": ("layer",)}
 STILL = "backbone.stem", "backbone.layer.base_layer"
@@ -118,7 +108,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop("vla_models", None)
     weights = nn.Linear(3, 2).state_dict()
-    torch.save({f"layer.{k}": v for k, v in weights.items()}, DOCUMENT["model_path"])
+    torch.save({f"layer.{k}": v for k, v in weights.items()}, VLA_CONFIG["model_path"])
     yield tmp_path
     sys.modules.pop("vla_models", None)  # others have one of that name too
 
@@ -129,10 +119,10 @@ def load(**fields):
 
 def test_the_json_of_the_document(here):
     assert type(load(model_class="vla_models:WithSpaces")).__name__ == "WithSpaces"
-    model = load(**DOCUMENT)
+    model = load(**VLA_CONFIG)
     assert type(model).__name__ == "GPTVLAModel"
     assert model.parts == ("resnet50", "gpt2-medium", False)
-    saved = torch.load(DOCUMENT["model_path"], weights_only=True)
+    saved = torch.load(VLA_CONFIG["model_path"], weights_only=True)
     assert torch.equal(model.layer.weight, saved["layer.weight"])
 
 
@@ -151,16 +141,16 @@ def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
     beside = {"optimizer": optimizer, "epoch": 3, "config": {"depth": 1}}
     for suffix in (".pt", ".pth", ".bin", ".ckpt"):
         torch.save(named if key is None else {key: named, **beside}, f"some{suffix}")
-        model = load(**{**DOCUMENT, "model_path": f"some{suffix}"})
+        model = load(**{**VLA_CONFIG, "model_path": f"some{suffix}"})
         assert all((p == 1).all() for p in model.parameters())
     save_file(named, "named.safetensors")
-    model = load(**{**DOCUMENT, "model_path": "named.safetensors"})
+    model = load(**{**VLA_CONFIG, "model_path": "named.safetensors"})
     assert all((p == 1).all() for p in model.parameters())
 
 
 def test_a_config_may_stand_under_the_key_of_a_model(here):
     torch.save({"model": {"name": "a"}, "state_dict": LAYER}, "some.pt")
-    model = load(**{**DOCUMENT, "model_path": "some.pt"})
+    model = load(**{**VLA_CONFIG, "model_path": "some.pt"})
     assert all((p == 1).all() for p in model.parameters())
 
 
@@ -196,7 +186,7 @@ def test_a_pickled_checkpoint_is_refused_and_not_run(here, capsys):
         with pytest.raises(
             CheckpointError, match=r"torch\.save\(model\.state"
         ) as error:
-            load(**{**DOCUMENT, "model_path": path})
+            load(**{**VLA_CONFIG, "model_path": path})
         assert "\n" not in str(error.value)
         assert "weights_only" not in str(error.value)  # which is no remedy
     assert capsys.readouterr().out == ""
@@ -221,7 +211,7 @@ LAYER = {"layer.weight": torch.ones(2, 3), "layer.bias": torch.ones(2)}
 def test_weights_that_do_not_fit_are_named(here, state, message):
     torch.save(state, "weights.pth")
     with pytest.raises(CheckpointError, match=message):
-        load(**{**DOCUMENT, "model_path": "weights.pth"})
+        load(**{**VLA_CONFIG, "model_path": "weights.pth"})
 
 
 @pytest.mark.parametrize(
@@ -244,9 +234,9 @@ def test_damaged_and_missing_files_are_named(here):
         for name in ("broken.safetensors", "broken.pth"):
             (here / name).write_bytes(content)
             with pytest.raises(CheckpointError, match=name):
-                load(**{**DOCUMENT, "model_path": name})
+                load(**{**VLA_CONFIG, "model_path": name})
     with pytest.raises(FileNotFoundError, match=r"gone\.pth: no such file"):
-        load(**{**DOCUMENT, "model_path": "gone.pth"})
+        load(**{**VLA_CONFIG, "model_path": "gone.pth"})
 
 
 def test_beside_adapters_heads_train_in_full_and_are_saved(here):

@@ -1,7 +1,5 @@
 """One token after the other: keys and values are kept, and change nothing."""
 
-import functools
-
 import pytest
 import torch
 from vla_folders import (
@@ -39,19 +37,14 @@ def make(request, tmp_path):
         config = VLAConfig(model_path=str(tmp_path), **AUTO, **fields)
         return load_vla_model(config, OBSERVED, CHUNKS)
 
-    def native(network, **fields):
+    def native(**fields):
         tokenizer = tiny_tokenizer(["go", "to"])
         tokenizer.tokenizer.save(str(tmp_path / "tokenizer.json"))
-        network(tokenizer.vocab_size + 32).save_pretrained(tmp_path)
+        paligemma(tokenizer.vocab_size + 32).save_pretrained(tmp_path)
         config = VLAConfig(model_path=str(tmp_path), action_bins=16, **AUTO, **fields)
         return load_vla_model(config, OBSERVED, CHUNKS)
 
-    kinds = {
-        "adapted": adapted,
-        "openvla": openvla,
-        "paligemma": functools.partial(native, paligemma),
-    }
-    return kinds[request.param]
+    return {"adapted": adapted, "openvla": openvla, "paligemma": native}[request.param]
 
 
 EVERY = pytest.mark.parametrize(

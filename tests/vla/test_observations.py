@@ -21,15 +21,6 @@ def reader(space, keys=None, instruction=""):
     return ObservationReader(space, keys or {}, instruction)
 
 
-def test_its_own_names_need_no_mapping():
-    obs = observe()
-    for given in (obs, TensorDict(obs, batch_size=[3])):
-        read = reader(SPACE)(given)
-        assert read.batch_size == (3,)
-        assert set(read.keys()) == {"rgb", "proprio", "language"}
-        assert all(torch.equal(read[name], obs[name]) for name in obs)
-
-
 def test_other_names_are_mapped_and_the_rest_left_out():
     space = Dict({"pixels": CAMERA, "agent_pos": STATE, "time": Discrete(3)})
     keys = {"rgb": "pixels", "proprio": "agent_pos"}

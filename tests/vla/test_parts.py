@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensordict import TensorDict
 
-from yieldrl.core import Utf8Text
 from yieldrl.vla import ActionBins, AttentionPool, VLAPolicy, action_layout
 from yieldrl.vla.config import VLAConfig
 from yieldrl.vla.heads import BinsHead
@@ -70,10 +69,6 @@ def test_gradients_are_finite_where_padding_is_not():
 
 
 PICTURE = torch.arange(64, dtype=torch.uint8).view(1, 8, 8, 1)
-
-
-def test_all_of_an_image_is_the_image_itself():
-    assert centre_cropped(PICTURE, 1.0) is PICTURE
 
 
 def test_a_quarter_of_the_area_is_half_of_each_side():
@@ -242,22 +237,3 @@ def test_temperature_divides_the_logits():
     assert policy.log_prob(torch.tensor([1])).exp().item() == pytest.approx(0.75)
     entropy = -0.75 * math.log(0.75) - 0.25 * math.log(0.25)
     assert policy.entropy().item() == pytest.approx(entropy)
-
-
-def test_acting_and_learning_agree_on_it():
-    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
-    space = Dict(rgb=Box(0, 255, (8, 8, 3), np.uint8), language=Utf8Text(8))
-    sizes = {"width": 16, "layers": 1, "heads": 2, "vision_width": 8}
-    options = {"temperature": 1.7, "model_config": sizes}
-    torch.manual_seed(0)
-    policy = VLAPolicy.from_config(space, Discrete(4), VLAConfig(**options)).eval()
-    obs = {
-        "rgb": torch.randint(255, (64, 8, 8, 3), dtype=torch.uint8),
-        "language": torch.full((64, 8), 97, dtype=torch.uint8),
-    }
-    with torch.no_grad():
-        action, extras = policy.sample(obs, torch.Generator().manual_seed(1))
-        log_prob = policy.evaluate_actions(obs, action)[0]
-    torch.testing.assert_close(log_prob, extras["log_prob"])
-    with pytest.raises(ValueError, match=r"temperature = 0"):
-        VLAConfig.from_dict({"temperature": 0.0})

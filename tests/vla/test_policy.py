@@ -230,18 +230,6 @@ class TestInTraining:
         assert all(np.isfinite(x) for log in logs for x in log.values())
         assert ("policy_std" in logs[0]) == ("action_head" in options)
 
-    def test_before_learning_the_ratio_is_one(self):
-        """What acting wrote down is what evaluating says."""
-        policy = policy_of(CHOICES, decoding="autoregressive")
-        trainer = train(lambda: World(CHOICES), policy, collection="async")
-        while not trainer.learning_due:
-            trainer.collector.step()
-        rollout = trainer.buffer.rollout().flatten(0, 1)
-        log_prob, _, value = policy.evaluate_actions(rollout["obs"], rollout["action"])
-        trainer.collector.stop()
-        torch.testing.assert_close(log_prob, rollout["log_prob"], rtol=0, atol=1e-5)
-        torch.testing.assert_close(value, rollout["value"], rtol=0, atol=1e-5)
-
     def test_demonstrated_actions_are_single_ones(self):
         """A policy of chunks is cloned from steps, of which there may be any number."""
         free = Box(-np.inf, np.inf, (3, 2), np.float32)
@@ -312,7 +300,7 @@ def test_from_the_blocks_of_a_file(monkeypatch):
     monkeypatch.setitem(sys.modules, "yieldrl.vla.loading", loading)
     block = {"model_path": "x.pth", "model_class": "a.B", "model_config": {"n": 1}}
     spaces = SPACE, NUMBERS, ppo.Config(seed=7)
-    policy = VLAPolicy.from_config(*spaces, vla_config=block, action_dim=2)
+    policy = VLAPolicy.from_config(*spaces, vla_config=block)
     [(given, seed)] = asked
     assert (given.model_class, given.model_config, seed) == ("a.B", {"n": 1}, 7)
     assert policy(observe())[1].shape == (3,), "one number for a chunk"
