@@ -16,12 +16,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
 
 from . import results, subprocesses
-from .style import save_figure
+from .style import save_figure, series
 
 Run = Mapping[str, Any]
 Runs = Sequence[Run]
@@ -51,8 +52,9 @@ def said(name: str, docstring: str | None) -> dict[str, str]:
 def main(
     says: Mapping[str, str],
     measure: Callable[..., Any],
-    table: Callable[[Runs], Table],
-    draw: Callable[..., object] | None,
+    table: Callable[[Runs], Table] | None = None,
+    draw: Callable[..., object] | None = series,
+    labels: Mapping[str, str] = MappingProxyType({}),
     **how: Any,
 ) -> None:
     """Measure the figure that the command line asks for, print it and keep it.
@@ -61,8 +63,9 @@ def main(
         says: Name of each figure of the script, and its sentence for pages.
         measure: Gives a run of a seed, in a process of its own; it gets the name too,
             where there are several.
-        table: The numbers that are read off the runs.
+        table: What is read off the runs, by default their `numbers`.
         draw: Draws them on Matplotlib's axes, if there is a picture.
+        labels: Of the axes, for `draw`.
         how: See `measured`.
     """
     options = parser(*says).parse_args()
@@ -71,7 +74,7 @@ def main(
     found = results.load(path) if options.again else None
     result = found or measured(options, measure, **names, **how)
     runs = result.pop("runs")
-    header, rows = table(runs)
+    header, rows = (table or numbers)(runs)
     print(says[name], results.table(header, rows), results.footer(result), sep="\n\n")
     if not (options.keep or options.again):
         return
@@ -84,7 +87,7 @@ def main(
     result |= {"table": {"header": header, "rows": rows}, "runs": runs}
     results.save(result, path)
     if draw is not None:
-        save_figure(partial(draw, runs=runs), path.with_suffix(".svg"))
+        save_figure(partial(draw, runs=runs, **labels), path.with_suffix(".svg"))
 
 
 def measured(
@@ -133,15 +136,18 @@ def spread(found: Sequence[float], of: str = ".3f") -> str:
 
 
 def trained(
-    trainer: Any, digits: int = 2, note: Callable[[Any], object] = lambda log: None
+    trainer: Any,
+    digits: int = 2,
+    note: Callable[[Any], object] = lambda log: None,
+    name: str = "episode_return",
 ) -> list[list[float]]:
-    """Train to the end: steps and return of every evaluation; `note` gets every log."""
+    """Train to the end: steps and return of every evaluation, or another of its
+    numbers; `note` gets every log."""
     curve: list[list[float]] = []
     for log in trainer():
         note(log)
         if log["log_type"] == "evaluate":
-            found = round(float(log["logs"]["episode_return"]), digits)
-            curve.append([log["sample_step"], found])
+            curve.append([log["sample_step"], round(float(log["logs"][name]), digits)])
     return curve
 
 
@@ -165,9 +171,11 @@ def rounded(value: Tensor, digits: int = 3) -> list[Any]:
     return value.double().round(decimals=digits).tolist()
 
 
-def timed(owner: Any, calls: Mapping[str, str]) -> defaultdict[str, float]:
+def timed(
+    owner: Any, calls: Mapping[str, str], wait: Callable[[], object] = lambda: None
+) -> defaultdict[str, float]:
     """The seconds that methods of an object or its parts take, added up from now on, of
-    each name that `calls` has for such a `part.of_it.method`."""
+    each name that `calls` has for such a `part.of_it.method`; `wait` ends each call."""
     seconds: defaultdict[str, float] = defaultdict(float)
 
     def watch(part: Any, method: str, name: str) -> None:
@@ -176,6 +184,7 @@ def timed(owner: Any, calls: Mapping[str, str]) -> defaultdict[str, float]:
         def call(*args: Any, **kwargs: Any) -> Any:
             begin = time.perf_counter()
             answer = function(*args, **kwargs)
+            wait()
             seconds[name] += time.perf_counter() - begin
             return answer
 

@@ -10,7 +10,6 @@ docs/results/gpu.json and the table of the page about GPUs.
 """
 
 import argparse
-import importlib
 import itertools
 import os
 import shlex
@@ -18,14 +17,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from yieldrl.benchmarks import results, subprocesses
+from yieldrl.benchmarks import gpu_peers, results, subprocesses
+from yieldrl.benchmarks.figure import timed
+from yieldrl.benchmarks.tasks import make_trainer, trainer_class_of
 from yieldrl.cli import catalog
-from yieldrl.core.config import Config
 
 WORLDS = 1024, 16384, 65536
 SIZES = {"num_steps": 32, "num_epochs": 4, "num_minibatches": 4}
@@ -35,24 +36,19 @@ HEADER = "what", "environments", "steps a second", "collecting", "advantages"
 HEADER = *HEADER, "gradient steps", "peak memory"
 
 
-def config_of(algorithm: str, **fields: Any) -> Config:
-    """A config of the fields that it has, whose run is forgotten."""
-    kind: Any = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Config
-    fields |= {"eval_every": 0, "seed": 1, "run_root": tempfile.mkdtemp()}
-    known = kind.__dataclass_fields__
-    return kind(**{name: value for name, value in fields.items() if name in known})
-
-
 def trainer_of(algorithm: str, **fields: Any) -> Any:
-    module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
-    return module.Trainer(config_of(algorithm, **fields))
+    """A trainer with those of the fields that its config has; its run is forgotten."""
+    fields |= {"eval_every": 0, "seed": 1, "run_root": tempfile.mkdtemp()}
+    known = trainer_class_of(algorithm).config_class.__dataclass_fields__
+    fields = {name: value for name, value in fields.items() if name in known}
+    return make_trainer(algorithm, fields)
 
 
 def smoke(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[str, Any]:
     """Train a little, evaluate, save, load, and go on as the one that was saved."""
     began, kinds = time.perf_counter(), Counter[str]()
+    fields |= {"device": device, "learning_starts": 200}
     try:
-        fields |= {"device": device, "learning_starts": 200}
         with trainer_of(algorithm, **fields) as trainer:
             for log in trainer():
                 kinds[log["log_type"]] += 1
@@ -63,19 +59,20 @@ def smoke(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[st
             path = trainer.save(Path(tempfile.mkdtemp(), "half.pt"))
             with type(trainer).load(path) as again:
                 place = next(again.model.parameters()).device.type
-                both = [
-                    [plain(log) for log in itertools.islice(one(), 20)]
-                    for one in (trainer, again)
-                ]
-        same = str(both[0]) == str(both[1])
+                both = [str(go_on(of)) for of in (trainer, again)]
+        same = both[0] == both[1]
         return {"algorithm": algorithm, "ok": place, "goes_on_bitwise": same} | kinds
     except Exception as reason:
         said = f"{type(reason).__name__}: {reason}"
         return {"algorithm": algorithm, "ok": "", "error": said[:300]}
 
 
-def plain(log: dict[str, Any]) -> dict[str, Any]:
-    return log | {"logs": {name: float(x) for name, x in log["logs"].items()}}
+def go_on(trainer: Any) -> list[dict[str, Any]]:
+    """Its next logs, of plain numbers."""
+    return [
+        log | {"logs": {name: float(x) for name, x in log["logs"].items()}}
+        for log in itertools.islice(trainer(), 20)
+    ]
 
 
 def compare(device: str) -> dict[str, float]:
@@ -83,13 +80,13 @@ def compare(device: str) -> dict[str, float]:
     the weights, between the CPU and a device, float32 throughout."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    fields = {"env_id": CARTS, "num_envs": 64, "device": "cpu", **SIZES}
-    here, there = (trainer_of("ppo", **fields | {"device": x}) for x in ("cpu", device))
+    fields = {"env_id": CARTS, "num_envs": 64, **SIZES}
+    here, there = (trainer_of("ppo", **fields, device=x) for x in ("cpu", device))
     there.model.load_state_dict(here.model.state_dict())
     rollout = here.collector.collect(32)
     moved = rollout.clone().to(there.agent.device)
-    there.agent.counters.acted_version = here.agent.counters.acted_version = 0
-    here.agent.counters.policy_version = there.agent.counters.policy_version = 0
+    for agent in (here.agent, there.agent):
+        agent.counters.acted_version = agent.counters.policy_version = 0
     prepared, same = here.algorithm.prepare(rollout), there.algorithm.prepare(moved)
     found = {k: gap(x, same[k]) for k, x in prepared.items() if x.is_floating_point()}
     batch = prepared.flatten(0, 1)
@@ -105,9 +102,9 @@ def gap(here: Any, there: Any) -> float:
 
 def speed(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[str, Any]:
     """Steps a second of a training, where its time goes, and the most memory."""
-    wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
-    fields |= {"device": device, "total_steps": 10**9}
-    with trainer_of(algorithm, **fields) as trainer:
+    on_gpu = device.startswith("cuda")
+    wait = torch.cuda.synchronize if on_gpu else lambda: None
+    with trainer_of(algorithm, device=device, total_steps=10**9, **fields) as trainer:
         marks: list[tuple[float, int]] = []
         for log in trainer():
             if log["log_type"] == "train" and log["learn_step"] >= WARM:
@@ -116,46 +113,40 @@ def speed(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[st
                 if marks[-1][0] - marks[0][0] > seconds:
                     break
         (first, before), (last, after) = marks[0], marks[-1]
-        spent, kind = dict.fromkeys(("collect", "first", "train"), 0.0), ""
-        count, start = dict.fromkeys(spent, 0), time.perf_counter()
+        has_them = hasattr(trainer.algorithm, "prepare")
+        ahead = timed(trainer, {"all": "algorithm.prepare"} if has_them else {}, wait)
+        spent, kind = dict.fromkeys(("collect", "train"), 0.0), "train"
+        start = time.perf_counter()
         for log in trainer():
             wait()
-            begins = log["log_type"] == "train" and kind != "train"
-            kind = log["log_type"]
-            part = "first" if begins else kind  # which takes the advantages too
-            spent[part] += time.perf_counter() - start
-            count[part] += 1
-            if sum(spent.values()) > seconds / 2 and begins:
+            spent[log["log_type"]] += time.perf_counter() - start
+            if sum(spent.values()) > seconds / 2 and kind != log["log_type"] == "train":
                 break
-            start = time.perf_counter()
-    step = spent["train"] / max(1, count["train"])
-    ahead = max(0.0, spent["first"] - count["first"] * step)
+            kind, start = log["log_type"], time.perf_counter()
     total = sum(spent.values())
-    memory = torch.cuda.max_memory_allocated() if device.startswith("cuda") else 0
     return {
         "steps_per_second": (after - before) / (last - first),
         "collecting": spent["collect"] / total,
-        "advantages": ahead / total,
-        "gradient_steps": 1 - (spent["collect"] + ahead) / total,
-        "peak_bytes": memory,
+        "advantages": ahead["all"] / total,
+        "gradient_steps": 1 - (spent["collect"] + ahead["all"]) / total,
+        "peak_bytes": torch.cuda.max_memory_allocated() if on_gpu else 0,
     }
 
 
 def cases(most: int) -> list[dict[str, Any]]:
     """What is trained: titles, and the arguments of `speed`."""
-    ppo = [
+    ppo: dict[str, Any] = {"algorithm": "ppo", "num_envs": 1024, **SIZES}
+    found = [
         {"title": f"PPO, CartPole, {how}", "env_id": CARTS, "num_envs": n, "compile": c}
         for n in WORLDS
         for how, c in {"eager": False, "compiled": True}.items()
     ]
-    games = [
+    found += [
         {"title": f"PPO, Breakout, {digits}", "env_id": GAME, "precision": digits}
         for digits in ("float32", "bfloat16")
     ]
     arrays = {"title": "PPO, Gymnasium's CartPole", "env_id": "CartPole-v1"}
-    found = [case | SIZES | {"algorithm": "ppo"} for case in ppo]
-    found += [case | SIZES | {"algorithm": "ppo", "num_envs": 1024} for case in games]
-    found += [arrays | SIZES | {"algorithm": "ppo", "num_envs": 16}]
+    found = [ppo | case for case in [*found, arrays | {"num_envs": 16}]]
     sac = {"algorithm": "sac", "env_id": "yieldrl/Pendulum-v1", "num_envs": 1024}
     sac |= {"train_every": 1024, "gradient_steps": 8}
     found += [{"title": "SAC, Pendulum, eager", **sac}]
@@ -174,29 +165,25 @@ def benchmark(device: str, seconds: float, most: int, command: str) -> dict[str,
     tried = [asked | {"algorithm": name} for name in catalog.folders()]
     result["smoke"] = subprocesses.each(smoke, tried, min(15, os.cpu_count() or 1))
     result["differences"] = subprocesses.call(compare, 1, device=device)
-    runs = []
+    runs, how = [], {"device": device, "seconds": seconds}
     for case in cases(most):
         asked = {k: x for k, x in case.items() if k != "title"}
-        runs.append(case | tried_out("gpu", "speed", device, seconds, asked))
-    for side in ("rsl_rl", "jax"):
+        runs.append(case | tried_out(speed, **how, **asked))
+    for side in (gpu_peers.rsl_rl, gpu_peers.jax):
         for count in sorted({min(n, most) for n in WORLDS}):
-            asked = {"num_envs": count, "num_steps": SIZES["num_steps"]}
-            of = tried_out("gpu_peers", side, device, seconds, asked)
-            runs.append({"title": side, "num_envs": count} | of)
+            found = tried_out(side, **how, num_envs=count, num_steps=SIZES["num_steps"])
+            runs.append({"title": side.__name__, "num_envs": count} | found)
     return result | {"runs": runs}
 
 
-def tried_out(
-    module: str, name: str, device: str, seconds: float, asked: dict[str, Any]
-) -> dict[str, Any]:
+def tried_out(function: Callable[..., Any], **asked: Any) -> dict[str, Any]:
     """What a function answers in a process of its own, or why it does not."""
-    function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     try:
-        both = {"device": device, "seconds": seconds}
-        found = subprocesses.call(function, os.cpu_count() or 1, **both, **asked)
+        found = subprocesses.call(function, os.cpu_count() or 1, **asked)
     except RuntimeError as reason:
         return {"error": str(reason).strip().splitlines()[-1][:300]}
-    print(name, asked, f"{found['steps_per_second']:,.0f} steps/s", flush=True)
+    said = f"{found['steps_per_second']:,.0f} steps/s"
+    print(function.__name__, asked, said, flush=True)
     return found
 
 

@@ -13,6 +13,7 @@ from contextlib import redirect_stdout, suppress
 from functools import partial
 from typing import Any
 
+from yieldrl.benchmarks.peers.measuring import task_of
 from yieldrl.benchmarks.peers.sides.contract import Task
 from yieldrl.benchmarks.peers.workloads import WORKLOADS
 
@@ -46,10 +47,8 @@ def rsl_rl(device: str, seconds: float, num_envs: int, num_steps: int) -> Any:
     torch.set_default_device(device)
     env = side.CartPole(num_envs)
     env.device = device
-    fields = {"workload": "W2", "steps": 0, "warm_up": 0, "planned": 0, "seed": 1}
-    task = Task(
-        **fields, threads=1, episodes=1, settings=settings_of(num_envs, num_steps)
-    )
+    asked = task_of("W2", 0, 1, "rsl_rl")
+    task = Task(**asked | {"settings": settings_of(num_envs, num_steps)})
     runner = side.OnPolicyRunner(env, side.config(task), device=device)
     marks: list[float] = []
 
@@ -70,30 +69,19 @@ def rsl_rl(device: str, seconds: float, num_envs: int, num_steps: int) -> Any:
 def jax(device: str, seconds: float, num_envs: int, num_steps: int) -> Any:
     """Rollouts and updates of JAX, a few of them as one program."""
     import jax as library
-    from jax import lax
-    from jax import numpy as np
 
-    from .gpu_jax import fresh, learned, network
+    from .gpu_jax import begun, learned
 
     platform = "gpu" if device.startswith("cuda") else "cpu"
     with library.default_device(library.devices(platform)[0]):
-        keys = library.random.split(library.random.key(1), 4)
-        params = {
-            "actor": network(keys[0], [4, 64, 64, 2], 0.01),
-            "critic": network(keys[1], [4, 64, 64, 1], 1.0),
-        }
-        zeros = library.tree.map(np.zeros_like, params)
-        carts = fresh(keys[2], num_envs), np.zeros(num_envs, int)
-        carry = ((params, zeros, zeros, np.zeros((), int)), carts)
-        step = partial(learned, hyper=settings_of(num_envs, num_steps))
-
-        @library.jit
-        def several(carry: Any, key: Any) -> Any:
-            return lax.scan(step, carry, library.random.split(key, 4))[0]
+        first, *keys = library.random.split(library.random.key(1), 5)
+        settings, keys = settings_of(num_envs, num_steps), library.numpy.stack(keys)
+        step, carry = partial(learned, hyper=settings), begun(first, settings)
+        several = library.jit(lambda carry: library.lax.scan(step, carry, keys)[0])
 
         def rollouts() -> None:
             nonlocal carry
-            carry = several(carry, keys[3])
+            carry = several(carry)
             library.block_until_ready(carry)
 
-        return timed(rollouts, 4 * num_envs * num_steps, seconds)
+        return timed(rollouts, len(keys) * num_envs * num_steps, seconds)

@@ -72,10 +72,22 @@ def make_config(algorithm: str, tuned: str | None, fields: dict[str, Any]) -> An
     """An algorithm's config: its defaults or a tuned file, and `fields` over them."""
     from yieldrl.cli import catalog
 
-    trainer_class = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
+    trainer_class = trainer_class_of(algorithm)
     if tuned is None:
         return trainer_class.config_class(**fields)
     return dataclasses.replace(catalog.load_config(tuned, trainer_class), **fields)
+
+
+def trainer_class_of(algorithm: str) -> Any:
+    return importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
+
+
+def make_trainer(
+    algorithm: str, fields: dict[str, Any], tuned: str | None = None, **parts: Any
+) -> Any:
+    """A trainer on the CPU, if fields say nothing else, of such a config."""
+    config = make_config(algorithm, tuned, {"device": "cpu"} | fields)
+    return trainer_class_of(algorithm)(config, **parts)
 
 
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))

@@ -3,14 +3,11 @@
 Sutton & Barto 2018, example 6.6, with one random step in ten for ever.
 """
 
-import importlib
 import statistics
-from functools import partial
 from typing import Any
 
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.style import series
-from yieldrl.benchmarks.tasks import make_config
+from yieldrl.benchmarks.tasks import make_trainer
 
 SAYS = figure.said("sarsa-online", __doc__)
 EPISODES_A_POINT = 50
@@ -21,11 +18,9 @@ def measure(seed: int, **fields: Any) -> dict[str, Any]:
     numbers are means over those of the second half of the steps."""
     numbers, lines = {}, {}
     for name in ("sarsa", "q_learning"):
-        fields |= {"seed": seed, "eval_every": 0, "device": "cpu"}
-        config = make_config(name, "q_learning/cliffwalking", fields)
-        module = importlib.import_module(f"yieldrl.algorithms.{name}")
+        fields |= {"seed": seed, "eval_every": 0}
         episodes: list[tuple[int, float]] = []
-        with module.Trainer(config) as trainer:
+        with make_trainer(name, fields, "q_learning/cliffwalking") as trainer:
             for log in trainer():
                 if "episode_return" in log["logs"]:
                     earned = float(log["logs"]["episode_return"])
@@ -42,11 +37,6 @@ def measure(seed: int, **fields: Any) -> dict[str, Any]:
     return {"seed": seed, "numbers": numbers, "series": lines}
 
 
-table = figure.numbers
-
-
-draw = partial(series, ylabel="return of an episode with exploration")
-
-
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, draw)
+    ylabel = "return of an episode with exploration"
+    figure.main(SAYS, measure, labels={"ylabel": ylabel})

@@ -72,8 +72,5 @@ def looks(trainer: Any, until: int) -> Iterator[Any]:
                 return
 
 
-table = figure.numbers
-
-
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, None)
+    figure.main(SAYS, measure, draw=None)

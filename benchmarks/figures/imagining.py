@@ -4,7 +4,6 @@ imagination-pendulum: MBPO beside SAC on Pendulum-v1.
 imagination-breakout: Dreamer beside PPO and Rainbow on MinAtar's Breakout.
 """
 
-import importlib
 import time
 from typing import Any
 
@@ -12,8 +11,9 @@ import numpy as np
 
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import curves
+from yieldrl.benchmarks.tasks import make_trainer
 
-COMMON: dict[str, Any] = {"device": "cpu", "threads": 1, "eval_every": 250}
+COMMON: dict[str, Any] = {"threads": 1, "eval_every": 250}
 SAC = COMMON | {"total_steps": 4_500}
 BUSY = COMMON | {"total_steps": 1_500, "learning_starts": 500, "gradient_steps": 10}
 BREAKOUT = COMMON | {"env_id": "yieldrl/MinAtar-Breakout-v1", "num_envs": 8}
@@ -48,10 +48,8 @@ SAYS = {
 
 def measure(seed: int, name: str, side: str, **fields: Any) -> dict[str, Any]:
     """One run: its evaluations, and the seconds of a processor."""
-    module = importlib.import_module(f"yieldrl.algorithms.{side.partition(',')[0]}")
-    busy = time.process_time()
-    config = module.Config(**SIDES[name][side] | fields, seed=seed)
-    with module.Trainer(config) as trainer:
+    busy, fields = time.process_time(), SIDES[name][side] | fields | {"seed": seed}
+    with make_trainer(side.partition(",")[0], fields) as trainer:
         curve = figure.trained(trainer)
     seconds = round(time.process_time() - busy, 1)
     return {"side": side, "seed": seed, "curve": curve, "cpu_seconds": seconds}

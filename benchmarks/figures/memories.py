@@ -7,15 +7,13 @@ prioritized_dqn-cliffwalk: every way through the blind cliffwalk, of which one h
 reward (Schaul et al. 2016, arXiv:1511.05952, figure 1).
 """
 
-import importlib
 import itertools
-from functools import partial
 from typing import Any
 
 import torch
 
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.style import series
+from yieldrl.benchmarks.tasks import make_trainer
 from yieldrl.benchmarks.worlds import Corridor
 
 SAYS = {
@@ -56,11 +54,10 @@ def errors(
     ways = itertools.product(range(world.num_actions), repeat=steps)
     memory = [x for a in itertools.product(rooms, ways) for x in world.walk(*a)]
     truth = world.truth(GAMMA)
-    module = importlib.import_module(f"yieldrl.algorithms.{side}")
     fields = {"gamma": GAMMA, "buffer_size": len(memory), "seed": seed, "tau": 0.01}
-    fields |= {"batch_size": 32, "eval_every": 0, "device": "cpu"}
+    fields |= {"batch_size": 32, "eval_every": 0}
     line: list[tuple[int, float]] = []
-    with module.Trainer(module.Config(**fields), envs=lambda: world) as trainer:
+    with make_trainer(side, fields, envs=lambda: world) as trainer:
         for transition in memory:
             trainer.buffer.add(transition)
         while trainer.agent.learn_step < updates:
@@ -73,8 +70,6 @@ def errors(
     return line
 
 
-table = figure.numbers
-draw = partial(series, xlabel="updates", ylabel="squared error of the values")
-
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, draw)
+    labels = {"xlabel": "updates", "ylabel": "squared error of the values"}
+    figure.main(SAYS, measure, labels=labels)

@@ -5,8 +5,6 @@ arXiv:1509.06461, theorem 1): measured in a game of chance, where every value is
 in the paper, the target network is a copy, renewed now and then.
 """
 
-import importlib
-from functools import partial
 from typing import Any
 
 import gymnasium
@@ -15,12 +13,12 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.style import series
+from yieldrl.benchmarks.tasks import make_trainer
 
 SAYS = figure.said("double_dqn-chance", __doc__)
 SETTINGS: dict[str, Any] = {"total_steps": 24_000, "batch_size": 32}
 SETTINGS |= {"learning_rate": 1e-3, "anneal_learning_rate": False, "target_every": 200}
-SETTINGS |= {"tau": 1.0, "eval_every": 0, "device": "cpu"}
+SETTINGS |= {"tau": 1.0, "eval_every": 0}
 LOOK_EVERY = 1_000  # environment steps
 
 
@@ -50,9 +48,8 @@ def measure(seed: int, **settings: Any) -> dict[str, Any]:
     is the mean of its second half."""
     numbers, lines = {}, {}
     for name in ("dqn", "double_dqn"):
-        module = importlib.import_module(f"yieldrl.algorithms.{name}")
-        config = module.Config(**SETTINGS | settings, seed=seed)
-        with module.Trainer(config, envs=Chance) as trainer:
+        fields = SETTINGS | settings | {"seed": seed}
+        with make_trainer(name, fields, envs=Chance) as trainer:
             points = figure.looked(trainer, LOOK_EVERY, lambda: [value(trainer)])
         late = [y for _, y in points[len(points) // 2 :]]
         lines[name] = points
@@ -68,9 +65,5 @@ def value(trainer: Any) -> float:
     return float(trainer.model.value(torch.as_tensor(obs)).amax(1).mean())
 
 
-table = figure.numbers
-draw = partial(series, ylabel="value of the greedy action")
-
-
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, draw)
+    figure.main(SAYS, measure, labels={"ylabel": "value of the greedy action"})

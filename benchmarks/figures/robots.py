@@ -1,13 +1,11 @@
 """Tuned files for a robot's task, seed by seed, judged in 100 episodes at the end."""
 
-import importlib
 import time
 from typing import Any
 
-from yieldrl.algorithms import behavior_cloning
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import lines
-from yieldrl.benchmarks.tasks import make_config
+from yieldrl.benchmarks.tasks import make_trainer
 
 SAYS = {
     "robots-reach": (
@@ -30,17 +28,14 @@ EPISODES = 100
 def measure(seed: int, name: str, **fields: Any) -> dict[str, Any]:
     """Train one seed with the tuned file's settings, and evaluate it; Push-T begins
     from a clone of the task's expert, by the file of that name."""
-    algorithm, model, tuned = "sac", {}, name.partition("-")[2]
+    algorithm, model, tuned = "sac", None, name.partition("-")[2]
+    fields = {"seed": seed, **fields}
     if tuned == "push_t":
         algorithm = "ppo"
-        clone = make_config("behavior_cloning", tuned, {"seed": seed, **fields})
-        with behavior_cloning.Trainer(clone) as cloning:
-            for _ in cloning():
-                pass
-        model = {"model": cloning.model}
-    trainer_class = importlib.import_module(f"yieldrl.algorithms.{algorithm}").Trainer
-    config = make_config(algorithm, tuned, {"seed": seed, **fields})
-    with trainer_class(config, **model) as trainer:
+        with make_trainer("behavior_cloning", fields, tuned) as cloning:
+            figure.trained(cloning)
+        model = cloning.model
+    with make_trainer(algorithm, fields, tuned, model=model) as trainer:
         first = found(trainer.evaluate(EPISODES))
         curve = [{"sample_step": 0, **first}]
         begin = time.process_time()

@@ -6,14 +6,12 @@ looked at, exchanged and emptied. `details` are for the figure of chapter 12.
 """
 
 import copy
-from functools import partial
 from typing import Any
 
 import torch
 
-from yieldrl.algorithms import ppo_lstm
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.style import series
+from yieldrl.benchmarks.tasks import make_trainer
 from yieldrl.benchmarks.worlds import walk_east
 
 SAYS = figure.said("ppo_lstm-signpost", __doc__)
@@ -30,7 +28,7 @@ def measure(seed: int, steps: int = 100_000) -> dict[str, Any]:
     """Train; the lines say how probable it is to turn north if the junction came so
     many steps after the signpost."""
     fields: Any = {"env_id": "yieldrl/TMaze-v1", "total_steps": steps, "seed": seed}
-    with ppo_lstm.Trainer(ppo_lstm.Config(**fields, eval_every=0, device="cpu")) as of:
+    with make_trainer("ppo_lstm", fields | {"eval_every": 0}) as of:
         models = {"untrained": copy.deepcopy(of.model), "trained": of.model}
         figure.trained(of)
         numbers, lines = {"return": figure.score(of, 100, 4)}, {}
@@ -53,11 +51,7 @@ def measure(seed: int, steps: int = 100_000) -> dict[str, Any]:
     return {"seed": seed, "numbers": numbers, "series": lines, "details": details}
 
 
-table = figure.numbers
-draw = partial(
-    series, xlabel="steps since the signpost", ylabel="probability of turning north"
-)
-
-
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, draw)
+    labels = {"xlabel": "steps since the signpost"}
+    labels |= {"ylabel": "probability of turning north"}
+    figure.main(SAYS, measure, labels=labels)

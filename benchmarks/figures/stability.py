@@ -7,14 +7,12 @@ falling ones are about the mean of those that random actions let fall.
 """
 
 import statistics
-from functools import partial
 from typing import Any
 
 import torch
 
-from yieldrl.algorithms import dqn
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.style import series
+from yieldrl.benchmarks.tasks import make_trainer
 
 SAYS = figure.said("dqn-stability", __doc__)
 # What DQN has -> its settings: a target that is copied after every gradient step is no
@@ -29,7 +27,7 @@ WITHOUT: dict[str, dict[str, Any]] = {
 }
 COMMON: dict[str, Any] = {"batch_size": 64, "hidden_sizes": (64, 64), "train_every": 1}
 COMMON |= {"learning_starts": 500, "tau": 0.01, "anneal_learning_rate": False}
-COMMON |= {"eval_every": 0, "device": "cpu"}
+COMMON |= {"eval_every": 0}
 LOOK_EVERY = 200  # environment steps
 # the states that are valued: upright, and about to fall to either side
 POLES = torch.tensor(
@@ -42,10 +40,10 @@ def measure(seed: int, steps: int = 10_000) -> dict[str, Any]:
     and the mean of the second half of training, and the steps of an episode."""
     numbers, lines = {}, {}
     for name, settings in WITHOUT.items():
-        config = dqn.Config(**COMMON | settings, total_steps=steps, seed=seed)
+        fields = COMMON | settings | {"total_steps": steps, "seed": seed}
         looks: list[tuple[int, float, float]] = []
         lengths: list[float] = []
-        with dqn.Trainer(config) as trainer:
+        with make_trainer("dqn", fields) as trainer:
             for log in trainer():
                 step = log["sample_step"]
                 if step > steps // 2 and "episode_length" in log["logs"]:
@@ -68,9 +66,5 @@ def values(trainer: Any) -> tuple[float, float]:
     return round(upright, 2), round(statistics.mean(falling), 2)
 
 
-table = figure.numbers
-draw = partial(series, ylabel="value of the greedy action")
-
-
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, draw)
+    figure.main(SAYS, measure, labels={"ylabel": "value of the greedy action"})

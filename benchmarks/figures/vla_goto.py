@@ -8,9 +8,10 @@ from typing import Any
 
 import gymnasium
 
-from yieldrl.algorithms import ppo, vla_ppo
+from yieldrl.algorithms import ppo
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import INK, lines
+from yieldrl.benchmarks.tasks import make_trainer
 from yieldrl.benchmarks.worlds import Misled
 from yieldrl.collectors import evaluate
 from yieldrl.envs.grid_world import GoToVectorEnv
@@ -19,8 +20,8 @@ SAYS = figure.said("vla-goto", __doc__)
 POLICIES = ("vla", "cnn")
 # The tiny model on small grids, where three pairs of colour and shape are never named.
 # All else is the algorithm's defaults.
-GOTO: dict[str, Any] = {"env_id": "yieldrl/GoToPixels-v1", "device": "cpu"}
-GOTO |= {"env_kwargs": {"goals": "seen"}, "threads": 1}
+GOTO: dict[str, Any] = {"env_id": "yieldrl/GoToPixels-v1", "threads": 1}
+GOTO |= {"env_kwargs": {"goals": "seen"}}
 GOTO |= {"eval_every": 10_000, "eval_episodes": 128}
 EPISODES, SEED = 512, 20_000  # of an evaluation: the same grids for every policy
 # pairs of colour and shape that were named in training, those that were held out, and
@@ -30,15 +31,15 @@ TOLD = ("seen", "unseen", "misled")
 
 def measure(seed: int, side: str, **fields: Any) -> dict[str, Any]:
     """Success of the clone and of the improved policy, of each of `TOLD`."""
-    config = vla_ppo.Config(**GOTO | fields, seed=seed)
-    run: dict[str, Any] = {"side": side, "seed": seed, "curve": []}
-    with vla_ppo.Trainer(config, model=ppo.Model if side == "cnn" else None) as trainer:
-        for log in trainer():
-            if "cloned" not in run and log["logs"].get("phase") == 1.0:
-                run["cloned"] = obedience(trainer)
-            if log["log_type"] == "evaluate":
-                success = round(float(log["logs"]["success_rate"]), 4)
-                run["curve"].append((log["sample_step"], success))
+    run: dict[str, Any] = {"side": side, "seed": seed}
+    fields, model = GOTO | fields | {"seed": seed}, ppo.Model if side == "cnn" else None
+
+    def note(log: Any) -> None:
+        if "cloned" not in run and log["logs"].get("phase") == 1.0:
+            run["cloned"] = obedience(trainer)
+
+    with make_trainer("vla_ppo", fields, model=model) as trainer:
+        run["curve"] = figure.trained(trainer, 4, note, "success_rate")
         run["parameters"] = sum(p.numel() for p in trainer.model.parameters())
         return run | {"improved": obedience(trainer)}
 

@@ -6,12 +6,10 @@ Each run has as many transitions; two of the widths go on until they have learne
 
 import statistics
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
-from yieldrl.algorithms import ppo
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.style import series
+from yieldrl.benchmarks.tasks import make_trainer
 
 SAYS = figure.said("widths-cartpole", __doc__)
 STEPS = 65_536  # transitions of a run
@@ -54,19 +52,15 @@ def looks(
     """At every evaluation: transitions, gradient steps and the return."""
     names = ("num_envs", "num_steps", "num_minibatches")
     fields: dict[str, Any] = dict(zip(names, width, strict=True))
-    fields |= {"env_id": "yieldrl/CartPole-v1", "device": "cpu"}
+    fields |= {"env_id": "yieldrl/CartPole-v1"}
     fields |= {"eval_every": LOOK_EVERY, "eval_episodes": 10}
     fields |= {"anneal_learning_rate": False, "total_steps": steps, "seed": seed}
-    with ppo.Trainer(ppo.Config(**fields)) as trainer:
+    with make_trainer("ppo", fields) as trainer:
         for log in trainer():
             if log["log_type"] == "evaluate":
                 value = round(float(log["logs"]["episode_return"]), 2)
                 yield log["sample_step"], log["learn_step"], value
 
 
-table = figure.numbers
-draw = partial(series, ylabel="return of ten episodes")
-
-
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, draw)
+    figure.main(SAYS, measure, labels={"ylabel": "return of ten episodes"})

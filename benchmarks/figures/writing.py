@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from yieldrl.algorithms import grpo
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import COLORS
+from yieldrl.benchmarks.tasks import make_trainer
 from yieldrl.experiments.plot import interval
 
 SAYS = figure.said("writing-defaults", __doc__)
@@ -20,9 +20,9 @@ EPISODES = 1_000
 def measure(seed: int, **fields: Any) -> dict[str, Any]:
     """Shares of right answers: of the clone, before the first gradient step of GRPO,
     and at the end."""
-    config = grpo.Config(seed=seed, eval_every=0, device="cpu", threads=1, **fields)
     found: dict[str, Any] = {"seed": seed}
-    with grpo.Trainer(config) as trainer:
+    fields |= {"seed": seed, "eval_every": 0, "threads": 1}
+    with make_trainer("grpo", fields) as trainer:
         for _ in trainer():
             if trainer.cloning is None and "clone" not in found:
                 found["clone"] = right(trainer)

@@ -1,5 +1,7 @@
 """CartPole-v1 in PyTorch, N carts at a time, by Gymnasium's equations in float32."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -9,22 +11,23 @@ X_LIMIT, THETA_LIMIT = 2.4, 12 * 2 * torch.pi / 360
 LONGEST = 500
 
 
-def moved(state: Tensor, right: Tensor) -> Tensor:
-    """Carts `[N, 4]` a step later, pushed to the right or to the left, bool `[N]`."""
-    x, speed, theta, turning = state.unbind(-1)
-    force = torch.where(right, FORCE, -FORCE)
-    cos, sin = theta.cos(), theta.sin()
-    push = (force + MASS_POLE * LENGTH * turning.square() * sin) / TOTAL_MASS
-    inertia = LENGTH * (4 / 3 - MASS_POLE * cos.square() / TOTAL_MASS)
+def moved(state: Any, right: Any, of: Any = torch) -> Any:
+    """Carts `[N, 4]` a step later, pushed to the right or to the left, bool `[N]`; `of`
+    is the library of these arrays."""
+    x, speed, theta, turning = state.T
+    force = of.where(right, FORCE, -FORCE)
+    cos, sin = of.cos(theta), of.sin(theta)
+    push = (force + MASS_POLE * LENGTH * turning**2 * sin) / TOTAL_MASS
+    inertia = LENGTH * (4 / 3 - MASS_POLE * cos**2 / TOTAL_MASS)
     bend = (GRAVITY * sin - cos * push) / inertia
     rate = push - MASS_POLE * LENGTH * bend * cos / TOTAL_MASS
     later = (x + TAU * speed, speed + TAU * rate, theta + TAU * turning)
-    return torch.stack([*later, turning + TAU * bend], -1)
+    return of.stack([*later, turning + TAU * bend], -1)
 
 
-def fallen(state: Tensor) -> Tensor:
+def fallen(state: Any) -> Any:
     """Which of the carts `[N, 4]` have failed, bool `[N]`."""
-    return (state[:, 0].abs() > X_LIMIT) | (state[:, 2].abs() > THETA_LIMIT)
+    return (abs(state[:, 0]) > X_LIMIT) | (abs(state[:, 2]) > THETA_LIMIT)
 
 
 class Carts:
