@@ -12,7 +12,6 @@ from typing import Any
 from yieldrl.benchmarks import gpu, learning, results, site
 from yieldrl.benchmarks.env_throughput import measuring as worlds
 from yieldrl.benchmarks.peers import measuring as peers
-from yieldrl.benchmarks.peers import tables
 from yieldrl.benchmarks.peers.venvs import PEERS
 from yieldrl.benchmarks.peers.workloads import WORKLOADS
 from yieldrl.benchmarks.style import save_figure
@@ -26,7 +25,6 @@ NAMES: dict[str, Collection[str]] = {
     "gallery": [*site.FILMS, "libero"],
 }
 MEASURED: dict[str, Any] = {"learning": learning, "worlds": worlds, "peers": peers}
-ENTRIES: dict[str, Any] = {**MEASURED, "peers": tables}  # what pages show
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -71,17 +69,15 @@ def main(arguments: Sequence[str]) -> None:
     command = options.pop("command")
     if command == "gpu":
         gpu.run(**options)
-    if command in MEASURED:
+    elif command in MEASURED:
         measure(command, **options)
-        return
-    if command == "plot":
-        made: Iterator[Path] = draw_all()
+    elif command == "plot":
+        print(*draw_all(), sep="\n")
     else:
         make = {"demos": site.train_demo, "gallery": site.shoot_film}[command]
-        names = options["names"]
-        made = (path for name in names for path in make(name, options["seed"]))
-    for path in made:
-        print(path, flush=True)
+        for name in options["names"]:
+            for path in make(name, options["seed"]):
+                print(path, flush=True)
 
 
 def measure(kind: str, names: Sequence[str], *, keep: bool, **options: Any) -> None:
@@ -90,15 +86,24 @@ def measure(kind: str, names: Sequence[str], *, keep: bool, **options: Any) -> N
     for name in names:
         command = shlex.join(["python", "-m", "benchmarks", kind, name, *given])
         result = MEASURED[kind].benchmark(name, command, **options)
-        path = results.FOLDER / f"{f'{kind}-' * (kind != 'learning')}{name}.json"
-        shown = ENTRIES[kind].entries(path.stem, result)
-        for table in ("summary", "table"):
-            if table in shown:
-                print(results.table(shown[table]["header"], shown[table]["rows"]), "\n")
+        stem = name if kind == "learning" else f"{kind}-{name}"
+        shown = MEASURED[kind].entries(stem, result)
+        for of in (shown.get("summary"), shown.get("table")):
+            if of is not None:
+                print(results.table(**of), "\n")
         print(shown.get("says", ""), results.footer(result), sep="\n", flush=True)
         if keep:
-            results.save(result | shown, path)
-            draw(path.stem, result)
+            keep_and_draw(stem, result)
+
+
+def keep_and_draw(name: str, result: dict[str, Any]) -> list[Path]:
+    """Write a result with what pages show of it, and its figure, if it has one."""
+    of, path = MEASURED[result["kind"]], results.FOLDER / f"{name}.json"
+    made = [results.save(result | of.entries(name, result), path)]
+    if hasattr(of, "draw"):
+        fill = partial(of.draw, result=result)
+        made.append(save_figure(fill, path.with_suffix(".svg")))
+    return made
 
 
 def draw_all() -> Iterator[Path]:
@@ -106,21 +111,11 @@ def draw_all() -> Iterator[Path]:
     and entries of `FIGURES` on the same axes. Figures of scripts: their `--again`."""
     found = {p.stem: results.load(p) for p in sorted(results.FOLDER.glob("*.json"))}
     for name, result in found.items():
-        if result["kind"] in ENTRIES:
-            shown = ENTRIES[result["kind"]].entries(name, result)
-            yield results.save(result | shown, results.FOLDER / f"{name}.json")
-            yield from draw(name, result)
+        if result["kind"] in MEASURED:
+            yield from keep_and_draw(name, result)
     for name, tasks in FIGURES.items():
         fill = partial(learning.draw_several, compared=[found[task] for task in tasks])
         yield save_figure(fill, results.FOLDER / f"{name}.svg")
-
-
-def draw(name: str, result: dict[str, Any]) -> list[Path]:
-    """The figure of a result, if it has one."""
-    if result["kind"] == "peers":
-        return []
-    fill = partial(MEASURED[result["kind"]].draw, result=result)
-    return [save_figure(fill, results.FOLDER / f"{name}.svg")]
 
 
 if __name__ == "__main__":

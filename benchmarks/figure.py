@@ -74,8 +74,8 @@ def main(
     found = results.load(path) if options.again else None
     result = found or measured(options, measure, **names, **how)
     runs = result.pop("runs")
-    header, rows = (table or numbers)(runs)
-    print(says[name], results.table(header, rows), results.footer(result), sep="\n\n")
+    shown = dict(zip(("header", "rows"), (table or numbers)(runs), strict=True))
+    print(says[name], results.table(**shown), results.footer(result), sep="\n\n")
     if not (options.keep or options.again):
         return
     algorithm = name.partition("-")[0]  # whose page shows it
@@ -84,8 +84,7 @@ def main(
     head, row = ["figure", "what it says"], [results.link(name), says[name]]
     result |= {"says": says[name], "alt": says[name]}
     result["summary"] = {"header": head, "rows": [row]}
-    result |= {"table": {"header": header, "rows": rows}, "runs": runs}
-    results.save(result, path)
+    results.save(result | {"table": shown, "runs": runs}, path)
     if draw is not None:
         save_figure(partial(draw, runs=runs, **labels), path.with_suffix(".svg"))
 

@@ -47,7 +47,7 @@ def rsl_rl(device: str, seconds: float, num_envs: int, num_steps: int) -> Any:
     torch.set_default_device(device)
     env = side.CartPole(num_envs)
     env.device = device
-    asked = task_of("W2", 0, 1, "rsl_rl")
+    asked: Any = task_of("W2", 0, 1, "rsl_rl")
     task = Task(**asked | {"settings": settings_of(num_envs, num_steps)})
     runner = side.OnPolicyRunner(env, side.config(task), device=device)
     marks: list[float] = []

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import importlib
 from collections import deque
 from typing import Any
 
@@ -11,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from yieldrl.algorithms import appo, gipo, ppo
 from yieldrl.collectors import SyncCollector
 
-from .tasks import TASKS
+from .tasks import TASKS, trainer_class_of
 
 
 class Lagged(SyncCollector):
@@ -54,14 +53,14 @@ CORRECTIONS: dict[str, type[ppo.Algorithm]] = {
 
 def trainer_of(task: str, correction: str, seed: int, steps: int, **fields: Any) -> Any:
     """A task's trainer, with the algorithm of a correction."""
-    module = importlib.import_module(f"yieldrl.algorithms.{TASKS[task].algorithm}")
+    trainer_class = trainer_class_of(TASKS[task].algorithm)
     fields |= {"total_steps": steps, "eval_every": steps // 10, "device": "cpu"}
     config = dataclasses.replace(TASKS[task].make_config(seed), **fields)
     if correction == "clip":
-        return module.Trainer(config)
+        return trainer_class(config)
     mixed: Any = type("Config", (gipo.Config, type(config)), {})
     mixed = dataclass(mixed, frozen=True, kw_only=True)
-    bases = CORRECTIONS[correction], module.Algorithm
+    bases = CORRECTIONS[correction], trainer_class.algorithm_class
     parts = {"algorithm_class": type("Algorithm", bases, {}), "config_class": mixed}
-    trainer = type("Trainer", (module.Trainer,), parts)
-    return trainer(mixed.from_dict(config.to_dict()))
+    mixed_class = type("Trainer", (trainer_class,), parts)
+    return mixed_class(mixed.from_dict(config.to_dict()))

@@ -5,7 +5,6 @@ The task's reference, another library's algorithm, can be trained on the same se
 """
 
 import dataclasses
-import importlib
 import statistics
 import time
 from collections.abc import Sequence
@@ -14,23 +13,19 @@ from typing import Any
 
 from . import references, results, scores, subprocesses
 from .style import COLORS, INK, average, counted, lines
-from .tasks import LIBRARIES, TASKS
+from .tasks import LIBRARIES, TASKS, trainer_class_of
 
 RETURN = "return of deterministic episodes"
 
 
 def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
     """Train and evaluate one seed, in this process."""
-    task = TASKS[name]
-    algorithm = importlib.import_module(f"yieldrl.algorithms.{task.algorithm}")
-    curve: list[dict[str, float]] = []
-    begin = time.perf_counter()
-    with algorithm.Trainer(task.make_config(seed)) as trainer:
-        for log in trainer():
-            if log["log_type"] == "evaluate":
-                curve.append({"sample_step": log["sample_step"], **_floats(log)})
+    task, begin = TASKS[name], time.perf_counter()
+    with trainer_class_of(task.algorithm)(task.make_config(seed)) as trainer:
+        logs = [log for log in trainer() if log["log_type"] == "evaluate"]
         seconds = round(time.perf_counter() - begin, 2)
         final = _floats(trainer.evaluate(episodes))
+    curve = [{"sample_step": log["sample_step"], **_floats(log)} for log in logs]
     return {"seed": seed, "curve": curve, "final": final, "train_seconds": seconds}
 
 

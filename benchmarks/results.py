@@ -1,11 +1,13 @@
 """Result files: where their numbers come from, how they are written and printed."""
 
+import contextlib
 import datetime
 import json
 import os
 import platform
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,14 @@ PACKAGES += ("robosuite", "metaworld", "gym-pusht")
 
 def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:
     """Everything about a measurement but its numbers; `command` repeats it."""
-    now = datetime.datetime.now(datetime.UTC)
+    versions = {"python": platform.python_version()}
+    for name in PACKAGES:  # those that decide a measurement
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     return {
         "kind": kind,
         "command": command,
-        "date": now.isoformat(timespec="seconds"),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "revision": _revision(),
         "hardware": {
             "cpu": _cpu_model(),
@@ -36,20 +41,9 @@ def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, An
             "system": platform.platform(),
             "load_average": round(psutil.getloadavg()[0], 2),
         },
-        "versions": versions(),
+        "versions": versions,
         "seeds": list(seeds),
     }
-
-
-def versions() -> dict[str, str]:
-    """Of Python, and of the installed packages that decide a measurement."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def save(result: dict[str, Any], path: Path) -> Path:
@@ -76,11 +70,12 @@ def dumps(result: dict[str, Any]) -> str:
      ]
     }
     """
+    compact = partial(json.dumps, separators=(",", ":"))
     lines: list[str] = []
     for name, value in result.items():
-        text = _compact(value)
+        text = compact(value)
         if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-            text = "[\n  " + ",\n  ".join(map(_compact, value)) + "\n ]"
+            text = "[\n  " + ",\n  ".join(map(compact, value)) + "\n ]"
         lines.append(f' "{name}": {text}')
     return "{\n" + ",\n".join(lines) + "\n}"
 
@@ -120,26 +115,21 @@ def footer(result: dict[str, Any]) -> str:
     )
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
-
-
 def _cpu_model() -> str:
     info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+    for line in info.read_text("utf-8").splitlines() if info.is_file() else ():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
 
 
 def _revision() -> str:
     """The commit, with `-dirty` where files differ that are no results themselves."""
-    commit = _git("describe", "--always", "--exclude=*")
-    differ = _git("status", "-s", "-uno", "--", ".", ":!docs/results")
+    words = (
+        ("describe", "--always", "--exclude=*"),
+        ("status", "-s", "-uno", "--", ".", ":!docs/results"),
+    )
+    how: Any = {"cwd": ROOT, "capture_output": True, "text": True}
+    done = [subprocess.run(["git", *of], **how) for of in words]
+    commit, differ = (of.stdout.strip() for of in done)
     return (commit + "-dirty" * bool(differ)) or "uncommitted"
-
-
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip()

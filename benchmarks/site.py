@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-import importlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
 from .figure import score
-from .tasks import make_config
+from .tasks import make_trainer
 
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"
 SITE = read_file(Path(__file__).with_suffix(".yaml"))
@@ -151,10 +150,9 @@ def still(path: Path) -> Path:
 
 def trainer_of(what: Made, seed: int, **fields: Any) -> Any:
     """A trainer for a demo or a film."""
-    fields |= {"seed": seed, "eval_every": 0, "device": "cpu"}
+    fields |= {"seed": seed, "eval_every": 0}
     own = {k: tuple(v) if isinstance(v, list) else v for k, v in what.fields.items()}
-    module = importlib.import_module(f"yieldrl.algorithms.{what.algorithm}")
-    return module.Trainer(make_config(what.algorithm, what.tuned, own | fields))
+    return make_trainer(what.algorithm, own | fields, what.tuned)
 
 
 def _share(trainer: Any) -> float:

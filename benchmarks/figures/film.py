@@ -7,38 +7,41 @@ games what they look like.
 
 from typing import Any
 
+import gymnasium
 import torch
 from tensordict import TensorDict
-from torch import Tensor
+from torch import Generator, Tensor
 
-from yieldrl.benchmarks import breakout, figure
+from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import COLORS
+from yieldrl.imagination import LatentConfig, LatentModel
 
 SAYS = figure.said("imagination-film", __doc__)
 NUM_ENVS, AFTER, SEEN, AHEAD = 256, 60, 8, 30
 THINGS = "ball", "paddle", "wall"
+MODEL: Any = {"memory_size": 256, "groups": 16, "classes": 8, "free_nats": 1.0}
+PADDLE, BALL, BRICK = 0, 1, 3  # their channels
+# from what on a cell is drawn thinly, and from what on as if there were no doubt
+FAINT, SURE = 0.1, 0.5
 
 
 def measure(seed: int, steps: int = 5_000) -> dict[str, Any]:
     """Fit a model, and look at what it foresees in games that it has not seen."""
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
-    shown = breakout.played(64, 800, seed, generator)
-    world = breakout.fitted(shown, generator, steps)
+    shown = played(64, 800, seed, generator)
+    world = fitted(shown, generator, steps)
     length = AFTER + SEEN + AHEAD
-    games = breakout.played(NUM_ENVS, length, 10_000 + seed, generator)[AFTER:]
-    return {"seed": seed, **compared(games, breakout.foreseen(world, games, SEEN))}
+    games = played(NUM_ENVS, length, 10_000 + seed, generator)[AFTER:]
+    return {"seed": seed, **compared(games, foreseen(world, games, SEEN))}
 
 
 def compared(games: TensorDict, imagined: Tensor) -> dict[str, Any]:
     """Number of steps ahead -> the share of games in which each of `THINGS` is right,
     of those that went on so long; `film` are the boards of one that goes on."""
     real = games["obs"].float()
-    ball, paddle = (
-        breakout.where(imagined, of) == breakout.where(real, of)
-        for of in (breakout.BALL, breakout.PADDLE)
-    )
-    wall = ((imagined > breakout.SURE) == (real > breakout.SURE))[..., breakout.BRICK]
+    ball, paddle = (where(imagined, of) == where(real, of) for of in (BALL, PADDLE))
+    wall = ((imagined > SURE) == (real > SURE))[..., BRICK]
     rights = ball, paddle, wall.flatten(2).all(2)
     ended = games["terminated"].cumsum(0) > 0
     lives = torch.cat([torch.ones_like(ended[:1]), ~ended[:-1]])
@@ -51,10 +54,78 @@ def compared(games: TensorDict, imagined: Tensor) -> dict[str, Any]:
     }
     shown = int(lives[-1].long().argmax())
     sides = {"real": real, "imagined": imagined}
-    run["film"] = {
-        name: [*map(breakout.drawn, of[:, shown])] for name, of in sides.items()
-    }
+    run["film"] = {name: [*map(drawn, of[:, shown])] for name, of in sides.items()}
     return run
+
+
+def make(num_envs: int) -> Any:
+    return gymnasium.make_vec("yieldrl/MinAtar-Breakout-v1", num_envs=num_envs)
+
+
+def played(num_envs: int, steps: int, seed: int, generator: Generator) -> TensorDict:
+    """Steps in a row `[T, N]` of a script that follows the ball, and errs one time in
+    ten."""
+    envs = make(num_envs)
+    obs, _ = envs.reset(seed=seed)
+    first, rows = torch.ones(num_envs, dtype=torch.bool), []
+    for _ in range(steps):
+        ball, paddle = (where(obs.float(), of) % 10 for of in (BALL, PADDLE))
+        action = torch.where(ball < paddle, 1, torch.where(ball > paddle, 2, 0))
+        errs = torch.rand(num_envs, generator=generator) < 0.1
+        drawn = torch.randint(3, (num_envs,), generator=generator)
+        action = torch.where(errs, drawn, action)
+        row = {"obs": obs.clone(), "action": action, "first": first}
+        obs, reward, terminated, truncated, _ = envs.step(action)
+        first = terminated | truncated
+        row |= {"reward": reward.clone(), "terminated": terminated.clone()}
+        rows.append(TensorDict(row, [num_envs]))
+    return torch.stack(rows)  # pyright: ignore[reportReturnType]
+
+
+def where(boards: Tensor, channel: int) -> Tensor:
+    """The cell `[...]` where a thing most probably is, of boards `[..., 10, 10, C]`."""
+    return boards[..., channel].flatten(-2).argmax(-1)
+
+
+def fitted(data: TensorDict, generator: Generator, steps: int) -> LatentModel:
+    """A model that has learned from sequences of games `[T, N]`."""
+    envs, config = make(1), LatentConfig(**MODEL)
+    world = LatentModel(envs.single_observation_space, envs.single_action_space, config)
+    world.outcome.fit_to(data["reward"].flatten(), data["terminated"].flatten())
+    optimizer = torch.optim.Adam(world.parameters(), lr=0.001, fused=True)
+    size = config.sequence_length, 16
+    along = torch.arange(size[0]).unsqueeze(1)
+    for _ in range(steps):
+        begin = torch.randint(len(data) - size[0] + 1, size[1:], generator=generator)
+        env = torch.randint(data.shape[1], size[1:], generator=generator)
+        batch = data[begin + along, env.expand(size)]
+        batch["memory"] = torch.zeros(*size, config.memory_size)
+        optimizer.zero_grad()
+        world.loss(batch, generator)[0].backward()
+        torch.nn.utils.clip_grad_norm_(world.parameters(), 100.0)
+        optimizer.step()
+    return world
+
+
+@torch.no_grad()
+def foreseen(world: LatentModel, games: TensorDict, seen: int) -> Tensor:
+    """Boards `[T, N, 10, 10, C]` as a model imagines them, that sees the first ones of
+    games `[T, N]` and then nothing but the actions."""
+    memory = torch.zeros(seen, games.shape[1], world.memory_size)
+    states = [*world.unroll(games[:seen].copy().update({"memory": memory})).state]
+    for action in games["action"][seen - 1 : -1]:
+        states.append(world.predict(states[-1], action).next_obs)
+    return torch.stack([world.decoder(state).permute(0, 2, 3, 1) for state in states])
+
+
+def drawn(board: Tensor) -> str:
+    """What is in each cell: 0 nothing, else its channel from 1 on; or a letter, from
+    `a` on, where something is there perhaps."""
+    likely, channel = board.flatten(0, 1).max(-1)
+    pairs = zip(likely.tolist(), channel.tolist(), strict=True)
+    return "".join(
+        str(c + 1) if p > SURE else "abcd"[c] if p > FAINT else "0" for p, c in pairs
+    )
 
 
 def table(runs: figure.Runs) -> figure.Table:

@@ -11,7 +11,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from .workloads import COMPILED, OURS, WORKLOADS, Measure, Workload
 
 HERE = Path(__file__).resolve().parent
 TIMES = ("steps", "steps_per_second", "seconds", "process_seconds")
+UNITS = {"steps_per_second": "steps/s", "process_seconds": "s in all"}
 
 Round = dict[str, Any]  # `seed`, and what every side answered
 
@@ -53,7 +54,13 @@ def benchmark(
     pythons = dict.fromkeys([OURS, *compiled], Path(sys.executable))
     pythons |= {peer: python_of(peer, folder) for peer in others}
     result = results.circumstances("peers", command, range(1, runs + 1))
-    rounds = run_all(name, steps, runs, pythons)
+    rounds: list[Round] = []
+    for seed in range(1, runs + 1):
+        round_: Round = {"seed": seed}
+        for side, python in pythons.items():
+            round_[side] = ask(side, task_of(name, steps, seed, side), python)
+        rounds.append(round_)
+        print(f"{name}, round {seed} of {runs}", flush=True)
     versions = {side: of[side].pop("versions") for of in rounds for side in pythons}
     return result | {
         **dataclasses.asdict(workload),
@@ -66,20 +73,6 @@ def benchmark(
         "demands": judge(workload, rounds),
         "rounds": rounds,
     }
-
-
-def run_all(
-    name: str, steps: int, runs: int, pythons: Mapping[str, Path]
-) -> list[Round]:
-    """All rounds, sides in the order of `pythons`."""
-    rounds: list[Round] = []
-    for seed in range(1, runs + 1):
-        round_: Round = {"seed": seed}
-        for side, python in pythons.items():
-            round_[side] = ask(side, task_of(name, steps, seed, side), python)
-        rounds.append(round_)
-        print(f"{name}, round {seed} of {runs}", flush=True)
-    return rounds
 
 
 def task_of(name: str, steps: int, seed: int, side: str) -> Round:
@@ -151,3 +144,52 @@ def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
         {"demand": words, "value": value, "bound": bound, "holds": value >= bound}
         for words, value, bound in found
     ]
+
+
+def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """The rows for every demand, `summary`, and for every side, `table`."""
+    sides = result["sides"]
+    title = f"{result['title']}<br>{results.link(name)}"
+    brief: list[list[str]] = []
+    for demand in WORKLOADS[result["workload"]].demands:
+        if demand.over in sides:
+            of = sides[demand.over]
+            row = [title, PEERS[demand.over].title]
+            row += [f"**{ratio_of(of)}**", ratio_of(of, "compiled_")]
+            row += [return_of(result, side) for side in (OURS, demand.over)]
+            brief.append(row)
+    rows = [[f"**{result['title']}**<br>{results.link(name)}", *[" "] * 5]]
+    titles = {side: peer.title for side, peer in PEERS.items()}
+    titles |= {OURS: OURS, COMPILED: f"{OURS}, compiled"}
+    for side, of in sides.items():
+        value, unit = of[result["measure"]], UNITS[result["measure"]]
+        row = [titles[side], f"{value:,.{0 if value > 100 else 1}f} {unit}"]
+        row += [ratio_of(of), ratio_of(of, "compiled_"), return_of(result, side)]
+        rows.append([*row, " "])
+    asked = [
+        f"{of['demand']}: {of['value']:.3g} of {of['bound']:g}"
+        + ("" if of["holds"] else ", **not enough**")
+        for of in result["demands"]
+    ]
+    rows[-len(sides)][-1] = "<br>".join(asked)
+    heads = "training", "beside", "times as fast", "compiled", "return", "its return"
+    shown = {"summary": {"header": [*heads], "rows": brief}}
+    heads = "side", "measured", "yieldrl is times as fast", "compiled", "return"
+    return shown | {"table": {"header": [*heads, "asked for"], "rows": rows}}
+
+
+def ratio_of(of: dict[str, Any], prefix: str = "") -> str:
+    """How many times as fast yieldrl is: the median, and from least to most."""
+    if f"{prefix}ratio" not in of:
+        return " "
+    least, most = of[f"{prefix}ratios"]
+    return f"{of[f'{prefix}ratio']:.2f} ({least:.2f} to {most:.2f})"
+
+
+def return_of(result: dict[str, Any], side: str) -> str:
+    """Median, least and greatest, and after how many steps if they are others."""
+    of = result["sides"][side]
+    least, most = of["returns"]
+    others = of["steps"] < result["steps"]
+    after = f", {of['steps']:,.0f} steps" if others else ""
+    return f"{of['return']:.4g} ({least:.4g} to {most:.4g}{after})"

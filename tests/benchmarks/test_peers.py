@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from peers_made_up import SMALL, answer, three_rounds, with_compiled
 
-from yieldrl.benchmarks.peers import measuring, tables
+from yieldrl.benchmarks.peers import measuring
 from yieldrl.benchmarks.peers.workloads import WORKLOADS
 
 
@@ -72,7 +72,7 @@ def test_pages_show_every_side_and_what_was_asked_for(
     asked: list[tuple[str, int]],
 ) -> None:
     result = measuring.benchmark("small", "mine", peers=["sb3"], runs=2)
-    shown = tables.entries("peers-small", result)
+    shown = measuring.entries("peers-small", result)
     (brief,) = shown["summary"]["rows"]
     assert brief[1:3] == ["Stable-Baselines3", "**1.00 (1.00 to 1.00)**"]
     _, own, first, other = shown["table"]["rows"]

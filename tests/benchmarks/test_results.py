@@ -12,11 +12,11 @@ import pytest
 
 from yieldrl.benchmarks import learning, results
 from yieldrl.benchmarks.env_throughput import measuring
-from yieldrl.benchmarks.peers import tables
+from yieldrl.benchmarks.peers import measuring as peers
 from yieldrl.benchmarks.tasks import FIGURES
 
 COMMITTED = {path.stem: path for path in sorted(results.FOLDER.glob("*.json"))}
-ENTRIES = {"learning": learning, "worlds": measuring, "peers": tables}
+ENTRIES = {"learning": learning, "worlds": measuring, "peers": peers}
 SAID = ("kind", "command", "date", "revision", "hardware", "versions", "seeds")
 NOTED = re.compile(r"# Reached: (\S+) .* \(docs/results/([\w-]+)\.json\)\.")
 
