@@ -3,6 +3,7 @@ sb3-contrib reaches in as many steps, in equal episodes, used as documented."""
 
 import importlib
 import inspect
+import math
 import time
 from typing import Any
 
@@ -55,18 +56,16 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
     model = build(task.reference, config)
     player, envs = Player(model), make_eval(config.env_id, config)
     eval_seed = derive_seed(seed, "evaluation")
-    curve: list[dict[str, float]] = []
+    every, curve = config.eval_every or math.inf, []
 
     def look() -> None:
-        now = model.num_timesteps
         logs = evaluate(player, envs, config.eval_episodes, eval_seed).logs()
-        curve.append({"sample_step": now, **logs})
+        curve.append({"sample_step": model.num_timesteps, **logs})
 
     def after_step(*_: Any) -> bool:
         """Look when the number of steps has passed a multiple of `eval_every`."""
-        now, every = model.num_timesteps, config.eval_every
-        before = curve[-1]["sample_step"] if curve else 0
-        if every and now < config.total_steps and now // every > before // every:
+        now, before = model.num_timesteps, curve[-1]["sample_step"] if curve else 0
+        if now < config.total_steps and now // every > before // every:
             look()
         return True
 
@@ -90,13 +89,8 @@ def build(reference: Reference, config: Any) -> Any:
         return env
 
     algorithm = getattr(importlib.import_module(reference.library), reference.algorithm)
-    envs = make_vec_env(
-        config.env_id,
-        reference.num_envs,
-        seed=config.seed,
-        env_kwargs=config.env_kwargs,
-        wrapper_class=wrapped,
-    )
+    how = {"env_kwargs": config.env_kwargs, "wrapper_class": wrapped}
+    envs = make_vec_env(config.env_id, reference.num_envs, config.seed, **how)
     settings = _spelled_out(reference.settings, envs)
     if reference.normalize:
         envs = VecNormalize(envs, gamma=settings.get("gamma", 0.99))

@@ -59,10 +59,17 @@ def train_demo(
     seed = seed or demo.seed
     command = f"python -m benchmarks demos {name} --seed {seed}"
     with trainer_of(demo, seed, eval_episodes=demo.episodes) as trainer:
-        looks = [_look(trainer, demo)]
+
+        def look() -> dict[str, Any]:
+            """The current policy, and how well it plays."""
+            judged: Any = {"episodes": demo.episodes}
+            judged["episode_return"] = score(trainer, **judged, seed=SEED)
+            return exports.describe(trainer.agent, **judged)
+
+        looks = [look()]
         for _ in trainer():
             if _share(trainer) >= len(looks) / LOOKS:
-                looks.append(_look(trainer, demo))
+                looks.append(look())
     scores = [look["notes"]["episode_return"] for look in looks]
     middle = (scores[0] + scores[-1]) / 2
     between = min(range(1, len(looks) - 1), key=lambda i: abs(scores[i] - middle))
@@ -162,12 +169,6 @@ def _share(trainer: Any) -> float:
         ready = trainer.buffer.full and trainer.agent.sample_step > 0
         return trainer.agent.learn_step / trainer.learn_steps if ready else 0.0
     return trainer.agent.sample_step / trainer.config.total_steps
-
-
-def _look(trainer: Any, demo: Made) -> dict[str, Any]:
-    """The current policy, and how well it plays."""
-    mean = score(trainer, demo.episodes, seed=SEED)
-    return exports.describe(trainer.agent, episode_return=mean, episodes=demo.episodes)
 
 
 def _ffmpeg(path: Path, options: list[str], out: Path) -> None:

@@ -86,17 +86,15 @@ def bars(axes: Any, rows: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def dots(axes: Any, groups: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
-    """A place for each name of the groups, with its values as dots, a colour for each
+    """A place for each name of both groups, with its values as dots, a colour for each
     group, and their interquartile mean."""
-    for color, (label, rows), shift in zip(
-        COLORS, groups.items(), (-0.12, 0.12), strict=False
-    ):
-        for place, values in enumerate(rows.values()):
+    for color, shift, label in zip(COLORS, (-0.12, 0.12), groups, strict=False):
+        for place, values in enumerate(groups[label].values()):
             x = place + shift
             axes.plot([x] * len(values), values, ".", color=color, alpha=0.35)
             shown = label if place == 0 else None
             axes.plot(x, iqm(np.array(values)), "o", color=color, label=shown)
-        names = [name.replace(" ", "\n") for name in rows]
+        names = [name.replace(" ", "\n") for name in groups[label]]
         axes.set_xticks(range(len(names)), names, fontsize=7)
 
 

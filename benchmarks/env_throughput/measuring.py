@@ -30,6 +30,7 @@ from .sides import SEED, Batch
 
 SIZES = tuple(4**k for k in range(9))  # 1 to 65 536
 SHOWN = (1, 16, 256, 1024, 16384, 65536)  # what a page has room for
+HOW = {"runs": 5, "seconds": 0.4}  # how often every side is timed, and how long
 
 # world -> its entries in worlds.yaml. `docs/results/worlds-WORLD.json` has the result.
 WORLDS: dict[str, dict[str, Any]] = read_file(Path(__file__).with_name("worlds.yaml"))[
@@ -38,32 +39,20 @@ WORLDS: dict[str, dict[str, Any]] = read_file(Path(__file__).with_name("worlds.y
 
 
 def benchmark(
-    name: str,
-    command: str,
-    *,
-    num_envs: Sequence[int] = SIZES,
-    runs: int = 5,
-    threads: int = 1,
-    seconds: float = 0.4,
+    name: str, command: str, *, num_envs: Sequence[int], threads: int
 ) -> dict[str, Any]:
     """Measure all sides of a world at every N."""
-    world = WORLDS[name]
+    world, how = WORLDS[name], {"threads": threads, **HOW}
     result = results.circumstances("worlds", command, [SEED])
+    result |= {"world": name, "env_id": world["env_id"], **how}
     points: list[dict[str, Any]] = []
     for count in sorted(num_envs):
-        how = {"num_envs": count, "threads": threads, "runs": runs, "seconds": seconds}
-        points.append(subprocesses.call(measure, threads, name=name, **how))
+        found = subprocesses.call(measure, threads, name=name, num_envs=count, **how)
+        points.append(found)
         print(f"{name}, {count} done", flush=True)
     took_part = {side for point in points for side in point["sides"]}
-    return result | {
-        "world": name,
-        "env_id": world["env_id"],
-        "threads": threads,
-        "runs": runs,
-        "seconds": seconds,
-        "sides": [side for side in world["sides"] if side in took_part],
-        "points": points,
-    }
+    result["sides"] = [side for side in world["sides"] if side in took_part]
+    return result | {"points": points}
 
 
 def measure(
@@ -81,8 +70,7 @@ def measure(
             batches[title] = build(WORLDS[name], fields, counts[title], threads)
     gc.collect()
     gc.freeze()  # thousands of environments would be looked through again and again
-    found = compare(batches, counts, runs, seconds)
-    return {"num_envs": num_envs, "sides": found}
+    return {"num_envs": num_envs, "sides": compare(batches, counts, runs, seconds)}
 
 
 def build(world: Mapping[str, Any], fields: Any, n: int, threads: int) -> Batch:
@@ -124,11 +112,10 @@ def warm_up(batch: Batch, seconds: float) -> int:
 
 def timed(batch: Batch, calls: int) -> float:
     """Seconds of that many calls, until all is computed."""
-    step = batch.step
     batch.wait()
     begin = time.perf_counter()
     for _ in range(calls):
-        step()
+        batch.step()
     batch.wait()
     return time.perf_counter() - begin
 

@@ -41,8 +41,7 @@ def tensors_of(
     n: int, threads: int, env_id: str, *, physics: bool = False, compiled: bool = False
 ) -> Batch:
     """A world of tensors; physics gets as many threads as allowed."""
-    kwargs: dict[str, Any] = {"threads": threads} if physics else {}
-    kwargs |= {"compile": True} if compiled else {}
+    kwargs: Any = {"threads": threads} if physics else {"compile": compiled}
     envs: Any = gymnasium.make_vec(env_id, num_envs=n, **kwargs)
     envs.reset(seed=SEED)
     drawn = torch.as_tensor(actions(env_id, n))
@@ -72,8 +71,8 @@ def envpool(n: int, threads: int, env_id: str, other_id: str) -> Batch:
     """EnvPool's synchronous mode, of as many threads as allowed."""
     import envpool
 
-    how = {"env_type": "gymnasium", "num_threads": threads, "seed": SEED}
-    envs = envpool.make(other_id, num_envs=n, **how)
+    how = {"num_envs": n, "num_threads": threads, "seed": SEED}
+    envs = envpool.make(other_id, env_type="gymnasium", **how)
     envs.reset()
     drawn = actions(env_id, n).astype(envs.action_space.dtype)
     return Batch(step=in_turn(envs.step, drawn))

@@ -12,8 +12,8 @@ from typing import NamedTuple
 TORCH = "torch==2.13.0"
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-NUMPY, MUJOCO = "numpy==2.4.6", "mujoco==4.0.0"
-GYMNASIUM = "gymnasium[mujoco]==1.4.0"
+NUMPY = "numpy==2.4.6"
+GYMNASIUM = "gymnasium==1.4.0"
 SB3 = "stable-baselines3==2.9.2"
 
 
@@ -24,7 +24,7 @@ class Peer(NamedTuple):
 
 # key -> peer; its side is `sides/KEY.py`
 PEERS = {
-    "sb3": Peer("Stable-Baselines3", (TORCH, SB3, GYMNASIUM, MUJOCO, NUMPY)),
+    "sb3": Peer("Stable-Baselines3", (TORCH, SB3, GYMNASIUM, NUMPY)),
     "rsl_rl": Peer("rsl-rl-lib", (TORCH, "rsl-rl-lib==5.5.1", NUMPY)),
 }
 

@@ -3,7 +3,6 @@
 Python's own library alone, because every peer's environment runs this file.
 """
 
-import contextlib
 import json
 import os
 import sys
@@ -67,20 +66,3 @@ def limit_threads(threads: int) -> None:
     """Let this process use so many cores, whatever counts threads in it."""
     if hasattr(os, "sched_setaffinity"):  # Linux alone has it
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-
-
-def mean_return(
-    act: Callable[[Any], Any], make: Callable[[], Any], episodes: int, seed: int
-) -> float:
-    """Mean return of whole deterministic episodes; the seed is that of the first
-    one."""
-    with contextlib.closing(make()) as env:
-        total = 0.0
-        for episode in range(episodes):
-            obs, _ = env.reset(seed=seed if episode == 0 else None)
-            ended = False
-            while not ended:
-                obs, reward, terminated, truncated, _ = env.step(act(obs))
-                total += float(reward)
-                ended = terminated or truncated
-    return total / episodes
