@@ -32,7 +32,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("plot", help="draw docs/results again")
-    gpu.add_options(commands.add_parser("gpu", description=gpu.__doc__))
+    add = commands.add_parser("gpu", description=gpu.__doc__).add_argument
+    add("--device", default="cuda", help="what is measured (cuda)")
+    add("--seconds", type=float, default=5.0, help="of each training (5)")
+    add("--most", type=int, default=gpu.WORLDS[-1], help="environments (65536)")
+    add("--keep", action="store_true", help="write into docs/results")
     adds: dict[str, Any] = {}
     for name, known in NAMES.items():
         made = commands.add_parser(name)

@@ -55,7 +55,8 @@ def main(
     table: Callable[[Runs], Table] | None = None,
     draw: Callable[..., object] | None = series,
     labels: Mapping[str, str] = MappingProxyType({}),
-    **how: Any,
+    one_at_a_time: bool = False,
+    **over: Any,
 ) -> None:
     """Measure the figure that the command line asks for, print it and keep it.
 
@@ -66,13 +67,25 @@ def main(
         table: What is read off the runs, by default their `numbers`.
         draw: Draws them on Matplotlib's axes, if there is a picture.
         labels: Of the axes, for `draw`.
-        how: See `measured`.
+        one_at_a_time: Whether runs would disturb each other.
+        over: What further arguments of `measure` go through, or what gives that of a
+            name; every seed has all of them.
     """
     options = parser(*says).parse_args()
     name, path = options.name, results.FOLDER / f"{options.name}.json"
-    names = {"name": [name]} if len(says) > 1 else {}
-    found = results.load(path) if options.again else None
-    result = found or measured(options, measure, **names, **how)
+    if options.again:
+        result = results.load(path)
+    else:
+        typed = [word for word in sys.argv[1:] if word != "--keep"]
+        command = shlex.join(["python", "-m", subprocesses.script(), *typed])
+        cases: dict[str, Any] = {"seed": range(1, options.seeds + 1)}
+        cases |= {"name": [name]} if len(says) > 1 else {}
+        cases |= {k: of(name) if callable(of) else of for k, of in over.items()}
+        rows = itertools.product(*cases.values())
+        todo = [dict(zip(cases, row, strict=True)) for row in rows]
+        result = results.circumstances("figure", command, cases["seed"])
+        jobs = 1 if one_at_a_time else options.jobs
+        result["runs"] = subprocesses.each(measure, todo, jobs)
     runs = result.pop("runs")
     shown = dict(zip(("header", "rows"), (table or numbers)(runs), strict=True))
     print(says[name], results.table(**shown), results.footer(result), sep="\n\n")
@@ -87,26 +100,6 @@ def main(
     results.save(result | {"table": shown, "runs": runs}, path)
     if draw is not None:
         save_figure(partial(draw, runs=runs, **labels), path.with_suffix(".svg"))
-
-
-def measured(
-    options: argparse.Namespace,
-    measure: Callable[..., Any],
-    *,
-    one_at_a_time: bool = False,
-    **over: Any,
-) -> dict[str, Any]:
-    """The runs of every seed, and of all that further arguments of `measure` go through
-    (or what gives that of a name); one at a time if they would disturb each other."""
-    typed = [word for word in sys.argv[1:] if word != "--keep"]
-    command = shlex.join(["python", "-m", subprocesses.script(), *typed])
-    cases: dict[str, Any] = {"seed": range(1, options.seeds + 1)}
-    cases |= {k: of(options.name) if callable(of) else of for k, of in over.items()}
-    rows = itertools.product(*cases.values())
-    todo = [dict(zip(cases, row, strict=True)) for row in rows]
-    jobs = 1 if one_at_a_time else options.jobs
-    result = results.circumstances("figure", command, cases["seed"])
-    return {**result, "runs": subprocesses.each(measure, todo, jobs)}
 
 
 def some(runs: Runs, **where: Any) -> list[Run]:
@@ -177,9 +170,7 @@ def timed(
     each name that `calls` has for such a `part.of_it.method`; `wait` ends each call."""
     seconds: defaultdict[str, float] = defaultdict(float)
 
-    def watch(part: Any, method: str, name: str) -> None:
-        function = getattr(part, method)
-
+    def watched(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             begin = time.perf_counter()
             answer = function(*args, **kwargs)
@@ -187,11 +178,12 @@ def timed(
             seconds[name] += time.perf_counter() - begin
             return answer
 
-        setattr(part, method, call)
+        return call
 
     for name, path in calls.items():
         part, _, method = path.rpartition(".")
-        watch(attrgetter(part)(owner), method, name)
+        owned = attrgetter(part)(owner)
+        setattr(owned, method, watched(getattr(owned, method), name))
     return seconds
 
 

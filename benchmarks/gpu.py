@@ -9,7 +9,6 @@ rsl-rl-lib and a program in JAX where these are installed. `--keep` writes
 docs/results/gpu.json and the table of the page about GPUs.
 """
 
-import argparse
 import itertools
 import os
 import shlex
@@ -154,8 +153,10 @@ def cases(most: int) -> list[dict[str, Any]]:
     return [case | {"num_envs": min(case["num_envs"], most)} for case in found]
 
 
-def benchmark(device: str, seconds: float, most: int, command: str) -> dict[str, Any]:
-    """All of it; whatever fails says why, and the rest goes on."""
+def run(device: str, seconds: float, most: int, keep: bool) -> None:
+    """Measure and print; whatever fails says why, and the rest goes on. The exit status
+    is 1 where something is wrong."""
+    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
     result = results.circumstances("gpu", command, [1])
     if device.startswith("cuda"):
         card = torch.cuda.get_device_properties(device)
@@ -173,7 +174,14 @@ def benchmark(device: str, seconds: float, most: int, command: str) -> dict[str,
         for count in sorted({min(n, most) for n in WORLDS}):
             found = tried_out(side, **how, num_envs=count, num_steps=SIZES["num_steps"])
             runs.append({"title": side.__name__, "num_envs": count} | found)
-    return result | {"runs": runs}
+    result["runs"] = runs
+    failed = [x for x in result["smoke"] if not x["ok"]]
+    table = results.table(HEADER, rows(result))
+    print(*failed, result["differences"], table, results.footer(result), sep="\n")
+    if keep:
+        results.save(result, results.FOLDER / "gpu.json")
+        (results.FOLDER / "gpu.txt").write_text(table + "\n", "utf-8")
+    raise SystemExit(bool(failed) or max(result["differences"].values()) > 1e-4)
 
 
 def tried_out(function: Callable[..., Any], **asked: Any) -> dict[str, Any]:
@@ -200,25 +208,3 @@ def rows(result: dict[str, Any]) -> list[list[str]]:
         ]
         for run in result["runs"]
     ]
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    add = parser.add_argument
-    add("--device", default="cuda", help="what is measured (cuda)")
-    add("--seconds", type=float, default=5.0, help="of each training (5)")
-    add("--most", type=int, default=WORLDS[-1], help="environments (65536)")
-    add("--keep", action="store_true", help="write into docs/results")
-
-
-def run(device: str, seconds: float, most: int, keep: bool) -> None:
-    """Measure and print; the exit status is 1 where something is wrong."""
-    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
-    result = benchmark(device, seconds, most, command)
-    failed = [x for x in result["smoke"] if not x["ok"]]
-    table = results.table(HEADER, rows(result))
-    print(*failed, result["differences"], table, results.footer(result), sep="\n")
-    if keep:
-        results.save(result, results.FOLDER / "gpu.json")
-        (results.FOLDER / "gpu.txt").write_text(table + "\n", "utf-8")
-    raise SystemExit(bool(failed) or max(result["differences"].values()) > 1e-4)

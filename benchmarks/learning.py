@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from . import references, results, scores, subprocesses
-from .style import COLORS, INK, average, counted, lines
+from .style import COLORS, INK, lines
 from .tasks import LIBRARIES, TASKS, trainer_class_of
 
 RETURN = "return of deterministic episodes"
@@ -48,13 +48,13 @@ def benchmark(
     del config["seed"]
     result |= {"task": name, **fields, "whole_config": config, "jobs": jobs}
     result["runs"] = subprocesses.each(train_seed, cases, jobs)
-    returns = final_returns(result["runs"])
-    result["criterion"] = "none"
-    passed, needed = task.passed(returns), task.needed(seeds)
-    result |= {"passed": passed, "holds": passed >= needed}
-    if task.threshold is not None:
+    needed, least = round(task.share * seeds), task.threshold
+    low = float("-inf") if least is None else least
+    passed = sum(value >= low for value in final_returns(result["runs"]))
+    result |= {"criterion": "none", "passed": passed, "holds": passed >= needed}
+    if least is not None:
         result["criterion"] = (
-            f"episode_return >= {task.threshold:g} over {episodes} deterministic"
+            f"episode_return >= {least:g} over {episodes} deterministic"
             f" episodes on at least {needed} of {seeds} seeds"
         )
     if side == "both" and task.reference:
@@ -114,13 +114,12 @@ def draw(axes: Any, result: dict[str, Any]) -> None:
     """One task: every seed, their mean and its interval, and what it stands beside."""
     runs = points(result["runs"])
     for rows in runs:
-        steps, returns = zip(*rows, strict=True)
-        axes.plot(steps, returns, color=COLORS[0], alpha=0.25, linewidth=0.7)
-    average(axes, counted(result["algorithm"], runs), runs, COLORS[0])
+        axes.plot(*zip(*rows, strict=True), color=COLORS[0], alpha=0.25, linewidth=0.7)
+    lines(axes, {result["algorithm"]: runs})
     if "reference" in result:
-        of, runs = result["reference"], points(result["reference"]["runs"])
+        of = result["reference"]
         label = f"{of['algorithm']} of {LIBRARIES[of['library']]}"
-        average(axes, counted(label, runs), runs, INK, zorder=1.9)
+        lines(axes, {label: points(of["runs"])}, [INK], zorder=1.9)
     level, published = result["threshold"], TASKS[result["task"]].published
     if level is not None:
         label = f"counts as learned: {level:g}"

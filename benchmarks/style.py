@@ -42,14 +42,13 @@ def average(
     line(axes, aggregate(label, [(x, y) for x, y in points]), color, style, **how)
 
 
-def counted(name: str, runs: Sequence[Any]) -> str:
-    return f"{name}, 1 seed" if len(runs) == 1 else f"{name}, {len(runs)} seeds"
-
-
-def lines(axes: Any, cases: Mapping[str, Any]) -> None:
+def lines(
+    axes: Any, cases: Mapping[str, Any], colors: Sequence[str] = COLORS, **how: Any
+) -> None:
     """A line for each case, over its runs `[runs, T, ...]`, with an interval."""
-    for color, (name, runs) in zip(COLORS, cases.items(), strict=False):
-        average(axes, counted(name, runs), runs, color)
+    for color, (name, runs) in zip(colors, cases.items(), strict=False):
+        label = f"{name}, {len(runs)} seed{'s' * (len(runs) != 1)}"
+        average(axes, label, runs, color, **how)
 
 
 def series(axes: Any, runs: Sequence[Mapping[str, Any]], **labels: str) -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -53,15 +52,6 @@ class Task:
     # the task by another library, for `--side both`
     reference: Reference | None = None
     published: Published | None = None  # a number to draw beside the curve
-
-    def passed(self, returns: Sequence[float]) -> int:
-        """How many of these returns reach the threshold; all, if there is none."""
-        low = float("-inf") if self.threshold is None else self.threshold
-        return sum(value >= low for value in returns)
-
-    def needed(self, seeds: int) -> int:
-        """How many of so many seeds must reach the threshold."""
-        return round(self.share * seeds)
 
     def make_config(self, seed: int = 1) -> Any:
         """The whole config, of the algorithm's own class."""

@@ -26,11 +26,8 @@ class Corridor(gym.Env[int, int]):
         self.num_actions = 2 + idle
         self.action_space: Any = Discrete(self.num_actions)
         self.onward = np.random.default_rng(length).integers(2, size=length)
-        self.room = 0
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self.room = 0
         return self.room, {}
@@ -88,33 +85,3 @@ class Misled(GoToVectorEnv):
     def observe(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         """As ever, but for the object that is named."""
         return super().observe({**state, "goal": state["named"]})
-
-
-@torch.no_grad()
-def walk_east(model: Any, steps: int, change: Any = None) -> tuple[Tensor, Tensor]:
-    """What a recurrent model makes of the T-maze's corridor, behind signposts that say
-    north and south (see `yieldrl/TMaze-v1`).
-
-    Args:
-        model: As PPO's with an LSTM.
-        steps: How many observations it makes.
-        change: Maps its memories `[2, M]` to others, after five observations.
-
-    Returns:
-        Its cells `[T, 2, C]`, and probabilities `[T, 2]` of turning north if the
-        junction came next.
-    """
-    seen = torch.tensor([1.0, 0.0, 1.0]).repeat(steps, 2, 1)
-    seen[0] = torch.tensor([[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
-    junction = {"obs": torch.tensor([0.0, 1.0, 0.0]).expand(2, 3)}
-    junction["first"] = torch.zeros(2, dtype=torch.bool)
-    memory, rows = torch.zeros(2, model.memory_size), []
-    for t, obs in enumerate(seen):
-        memory = change(memory) if change and t == 5 else memory
-        inputs = {"obs": obs, "memory": memory, "first": torch.full((2,), t == 0)}
-        memory = model.step(inputs)[1]
-        policy, _ = model.act({**junction, "memory": memory})
-        north = policy.logits[:, [0, 2]].softmax(-1)[:, 0]
-        rows.append((memory.chunk(2, dim=-1)[1], north))
-    cells, turns = (torch.stack(column) for column in zip(*rows, strict=True))
-    return cells, turns

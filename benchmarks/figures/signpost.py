@@ -9,10 +9,10 @@ import copy
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.tasks import make_trainer
-from yieldrl.benchmarks.worlds import walk_east
 
 SAYS = figure.said("ppo_lstm-signpost", __doc__)
 LENGTH, LONGEST = 10, 100  # steps to the junction; those for which memory is followed
@@ -49,6 +49,27 @@ def measure(seed: int, steps: int = 100_000) -> dict[str, Any]:
         if name in CHANGES:
             numbers[label] = round(float(turns[-1, 0] + 1 - turns[-1, 1]) / 2, 4)
     return {"seed": seed, "numbers": numbers, "series": lines, "details": details}
+
+
+@torch.no_grad()
+def walk_east(model: Any, steps: int, change: Any = None) -> tuple[Tensor, Tensor]:
+    """Cells `[T, 2, C]` of a model in the T-maze's corridor, behind signposts that say
+    north and south, and probabilities `[T, 2]` of turning north if the junction came
+    next. A change maps its memories `[2, M]` to others, after five observations."""
+    seen = torch.tensor([1.0, 0.0, 1.0]).repeat(steps, 2, 1)
+    seen[0] = torch.tensor([[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    junction = {"obs": torch.tensor([0.0, 1.0, 0.0]).expand(2, 3)}
+    junction["first"] = torch.zeros(2, dtype=torch.bool)
+    memory, rows = torch.zeros(2, model.memory_size), []
+    for t, obs in enumerate(seen):
+        memory = change(memory) if change and t == 5 else memory
+        inputs = {"obs": obs, "memory": memory, "first": torch.full((2,), t == 0)}
+        memory = model.step(inputs)[1]
+        policy, _ = model.act({**junction, "memory": memory})
+        north = policy.logits[:, [0, 2]].softmax(-1)[:, 0]
+        rows.append((memory.chunk(2, dim=-1)[1], north))
+    cells, turns = (torch.stack(column) for column in zip(*rows, strict=True))
+    return cells, turns
 
 
 if __name__ == "__main__":
