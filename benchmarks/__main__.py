@@ -12,8 +12,7 @@ from typing import Any
 from yieldrl.benchmarks import gpu, learning, results, site
 from yieldrl.benchmarks.env_throughput import measuring as worlds
 from yieldrl.benchmarks.peers import measuring as peers
-from yieldrl.benchmarks.peers.venvs import PEERS
-from yieldrl.benchmarks.peers.workloads import WORKLOADS
+from yieldrl.benchmarks.peers.workloads import PEERS, WORKLOADS
 from yieldrl.benchmarks.style import save_figure
 from yieldrl.benchmarks.tasks import FIGURES, TASKS
 

@@ -59,11 +59,10 @@ def smoke(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[st
             with type(trainer).load(path) as again:
                 place = next(again.model.parameters()).device.type
                 both = [str(go_on(of)) for of in (trainer, again)]
-        same = both[0] == both[1]
-        return {"algorithm": algorithm, "ok": place, "goes_on_bitwise": same} | kinds
+        found = {"ok": place, "goes_on_bitwise": both[0] == both[1]} | kinds
     except Exception as reason:
-        said = f"{type(reason).__name__}: {reason}"
-        return {"algorithm": algorithm, "ok": "", "error": said[:300]}
+        found = {"ok": "", "error": f"{type(reason).__name__}: {reason}"[:300]}
+    return {"algorithm": algorithm, **found}
 
 
 def go_on(trainer: Any) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import math
 import time
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,7 @@ def build(reference: Reference, config: Any) -> Any:
     from stable_baselines3.common.vec_env import VecNormalize
 
     def wrapped(env: Any) -> Any:
-        for wrap in find_wrappers(config.wrappers):
-            env = wrap(env)
-        return env
+        return reduce(lambda env, wrap: wrap(env), find_wrappers(config.wrappers), env)
 
     algorithm = getattr(importlib.import_module(reference.library), reference.algorithm)
     how = {"env_kwargs": config.env_kwargs, "wrapper_class": wrapped}
@@ -109,8 +108,6 @@ def _spelled_out(settings: dict[str, Any], envs: Any) -> dict[str, Any]:
     if isinstance(spelled.get("train_freq"), list):  # YAML has no tuples
         spelled["train_freq"] = tuple(spelled["train_freq"])
     if "noise_std" in spelled:
-        size = envs.action_space.shape
-        noise = NormalActionNoise(np.zeros(size), np.full(size, spelled["noise_std"]))
-        spelled["action_noise"] = noise
-        del spelled["noise_std"]
+        size = np.full(envs.action_space.shape, spelled.pop("noise_std"))
+        spelled["action_noise"] = NormalActionNoise(0 * size, size)
     return spelled

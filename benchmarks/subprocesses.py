@@ -27,9 +27,8 @@ def call(function: Callable[..., Any], threads: int, **arguments: Any) -> Any:
     module = function.__module__
     if module == "__main__":  # of a script, which has this name alone while it runs
         module = f"yieldrl.{script()}"
-    target = [module, function.__qualname__]
-    command = [sys.executable, "-m", __name__, *target, json.dumps(arguments)]
-    return answer(command, threads)
+    words = "-m", __name__, module, function.__qualname__, json.dumps(arguments)
+    return answer([sys.executable, *words], threads)
 
 
 def answer(command: Sequence[str], threads: int, **variables: str) -> Any:
@@ -66,10 +65,6 @@ def each(
         return [*pool.map(one, cases)]
 
 
-def main(module: str, function: str, arguments: str) -> None:
-    target = getattr(importlib.import_module(module), function)
-    print(json.dumps(target(**json.loads(arguments))))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    asked = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
+    print(json.dumps(asked(**json.loads(sys.argv[3]))))

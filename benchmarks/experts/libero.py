@@ -77,7 +77,9 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
     if held:
         way, gripper = _carry(thing, goal, into=verb == "in")
     else:
-        grip = _grip(thing, others := _others(domain, name))
+        names = [*domain.objects_dict, *domain.fixtures_dict]
+        others = [_box(domain, one) for one in names if one != name]
+        grip = _grip(thing, others)
         free = _height(hand, grip, [thing, *others]) + ABOVE
         way, gripper = _take(grip - hand, hand[2] - free, thing, goal)
     move = np.clip(GAIN * way / REACH, -1.0, 1.0)
@@ -87,8 +89,8 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
 def _turn(hand: np.ndarray) -> np.ndarray:
     """The turn, `[3]` in units of `TURN`, that points a hand `[3, 3]` down again."""
     rest = DOWN @ hand.T
-    axis = np.array([rest[2, 1], rest[0, 2], rest[1, 0]])
-    axis = (axis - [rest[1, 2], rest[2, 0], rest[0, 1]]) / 2  # sine of angle times axis
+    rest = (rest - rest.T) / 2
+    axis = np.array([rest[2, 1], rest[0, 2], rest[1, 0]])  # sine of angle times axis
     return np.clip(GAIN * axis / TURN, -1.0, 1.0)
 
 
@@ -134,12 +136,6 @@ def _grip(thing: Box, others: Sequence[Box]) -> np.ndarray:
     edges = thing.low[1] + RIM, thing.high[1] - RIM
     sides = [np.array([point[0], edge, point[2]]) for edge in edges]
     return max(sides, key=lambda at: min(other.distance(at) for other in others))
-
-
-def _others(domain: Any, name: str) -> list[Box]:
-    """Boxes of all other things and of furniture."""
-    names = [*domain.objects_dict, *domain.fixtures_dict]
-    return [_box(domain, one) for one in names if one != name]
 
 
 def _height(start: np.ndarray, end: np.ndarray, boxes: Sequence[Box]) -> float:

@@ -26,11 +26,10 @@ def measure(seed: int, **fields: Any) -> dict[str, Any]:
                     earned = float(log["logs"]["episode_return"])
                     episodes.append((log["sample_step"], earned))
         size = EPISODES_A_POINT
-        parts = [episodes[i : i + size] for i in range(0, len(episodes), size)]
+        ends = range(size, len(episodes) + 1, size)
         lines[name] = [
-            [part[-1][0], statistics.mean(earned for _, earned in part)]
-            for part in parts
-            if len(part) == size
+            [episodes[i - 1][0], statistics.mean(y for _, y in episodes[i - size : i])]
+            for i in ends
         ]
         late = [earned for step, earned in episodes if 2 * step > episodes[-1][0]]
         numbers[f"return of {name}"] = statistics.mean(late)

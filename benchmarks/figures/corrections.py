@@ -38,7 +38,7 @@ def measure(seed: int, name: str, side: str, **fields: Any) -> dict[str, Any]:
     with trainer_of(task, correction, seed, steps, **fields) as trainer:
         curve = figure.trained(trainer, 4, note_lag)
         final = figure.score(trainer, 20, 4)
-    lag = round(statistics.mean(lags), 3) if lags else 0.0
+    lag = round(statistics.mean(lags or [0.0]), 3)
     run = {"side": side, "seed": seed, "final": final}
     return {**run, "policy_lag": lag, "curve": curve}
 

@@ -16,6 +16,7 @@ from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import COLORS
 from yieldrl.imagination import LatentConfig, LatentModel
 
+WORLD = "yieldrl/MinAtar-Breakout-v1"
 SAYS = figure.said("imagination-film", __doc__)
 NUM_ENVS, AFTER, SEEN, AHEAD = 256, 60, 8, 30
 THINGS = "ball", "paddle", "wall"
@@ -29,8 +30,7 @@ def measure(seed: int, steps: int = 5_000) -> dict[str, Any]:
     """Fit a model, and look at what it foresees in games that it has not seen."""
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
-    shown = played(64, 800, seed, generator)
-    world = fitted(shown, generator, steps)
+    world = fitted(played(64, 800, seed, generator), generator, steps)
     length = AFTER + SEEN + AHEAD
     games = played(NUM_ENVS, length, 10_000 + seed, generator)[AFTER:]
     return {"seed": seed, **compared(games, foreseen(world, games, SEEN))}
@@ -58,14 +58,10 @@ def compared(games: TensorDict, imagined: Tensor) -> dict[str, Any]:
     return run
 
 
-def make(num_envs: int) -> Any:
-    return gymnasium.make_vec("yieldrl/MinAtar-Breakout-v1", num_envs=num_envs)
-
-
 def played(num_envs: int, steps: int, seed: int, generator: Generator) -> TensorDict:
     """Steps in a row `[T, N]` of a script that follows the ball, and errs one time in
     ten."""
-    envs = make(num_envs)
+    envs: Any = gymnasium.make_vec(WORLD, num_envs=num_envs)
     obs, _ = envs.reset(seed=seed)
     first, rows = torch.ones(num_envs, dtype=torch.bool), []
     for _ in range(steps):
@@ -89,8 +85,8 @@ def where(boards: Tensor, channel: int) -> Tensor:
 
 def fitted(data: TensorDict, generator: Generator, steps: int) -> LatentModel:
     """A model that has learned from sequences of games `[T, N]`."""
-    envs, config = make(1), LatentConfig(**MODEL)
-    world = LatentModel(envs.single_observation_space, envs.single_action_space, config)
+    env, config = gymnasium.make_vec(WORLD, num_envs=1), LatentConfig(**MODEL)
+    world = LatentModel(env.single_observation_space, env.single_action_space, config)
     world.outcome.fit_to(data["reward"].flatten(), data["terminated"].flatten())
     optimizer = torch.optim.Adam(world.parameters(), lr=0.001, fused=True)
     size = config.sequence_length, 16
@@ -121,10 +117,9 @@ def foreseen(world: LatentModel, games: TensorDict, seen: int) -> Tensor:
 def drawn(board: Tensor) -> str:
     """What is in each cell: 0 nothing, else its channel from 1 on; or a letter, from
     `a` on, where something is there perhaps."""
-    likely, channel = board.flatten(0, 1).max(-1)
-    pairs = zip(likely.tolist(), channel.tolist(), strict=True)
+    cells = zip(*(of.tolist() for of in board.flatten(0, 1).max(-1)), strict=True)
     return "".join(
-        str(c + 1) if p > SURE else "abcd"[c] if p > FAINT else "0" for p, c in pairs
+        str(c + 1) if p > SURE else "abcd"[c] if p > FAINT else "0" for p, c in cells
     )
 
 

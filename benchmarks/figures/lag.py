@@ -5,7 +5,6 @@ The collector steps in turn with the learner, and acts with the weights of so ma
 updates ago.
 """
 
-import statistics
 from typing import Any
 
 import numpy as np
@@ -36,10 +35,7 @@ def returns(runs: figure.Runs, correction: str) -> np.ndarray:
     """Every seed's return at the end, and its mean along training, `[2, seeds, lags]`:
     the two of a row."""
     by_lag = (figure.some(runs, correction=correction, lag=lag) for lag in LAGS)
-    both = [
-        [(run["final"], statistics.mean(y for _, y in run["curve"])) for run in of]
-        for of in by_lag
-    ]
+    both = [[(x["final"], np.mean(x["curve"], 0)[1]) for x in of] for of in by_lag]
     return np.array(both).T
 
 

@@ -4,6 +4,8 @@ few rollouts of PPO on Ray."""
 import tempfile
 from typing import Any
 
+import numpy as np
+
 from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.tasks import make_config
@@ -51,8 +53,7 @@ def successes(trainer: Any) -> dict[str, Any]:
     """How many episodes are successes, and the interval."""
     own = trainer.config
     suite = find_suite(own.env_kwargs["suite"], own.env_id)
-    name = [*suite][own.env_kwargs["task"]]
-    task = {name: suite[name]}
+    task = dict([[*suite.items()][own.env_kwargs["task"]]])
     trainer.config = own.to_play()
     with tempfile.TemporaryDirectory() as folder:
         results = SuiteResults(f"{folder}/results.json", {"tasks": task})
@@ -60,18 +61,16 @@ def successes(trainer: Any) -> dict[str, Any]:
             pass
         trainer.config, result = own, results.evaluation()
     assert result is not None
-    assert result.successes is not None
-    low, high = result.success_interval()
-    count = int(result.successes.sum())
-    return {"successes": count, "low": round(low, 4), "high": round(high, 4)}
+    low, high = (round(end, 4) for end in result.success_interval())
+    return {"successes": int(np.sum(result.successes)), "low": low, "high": high}
 
 
 def table(runs: figure.Runs) -> figure.Table:
-    rows: list[list[str]] = []
-    for stage, label in STAGES.items():
-        of = runs[0][stage]
-        interval = f"{of['low']:.3f} to {of['high']:.3f}"
-        rows.append([label, f"{of['successes']} of {EPISODES}", interval])
+    found = [(label, runs[0][stage]) for stage, label in STAGES.items()]
+    rows = [
+        [label, f"{n['successes']} of {EPISODES}", f"{n['low']:.3f} to {n['high']:.3f}"]
+        for label, n in found
+    ]
     return ["policy", "successes", "95 % interval"], rows
 
 

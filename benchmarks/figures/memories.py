@@ -60,13 +60,11 @@ def errors(
     with make_trainer(side, fields, envs=lambda: world) as trainer:
         for transition in memory:
             trainer.buffer.add(transition)
-        while trainer.agent.learn_step < updates:
+        for update in range(1, updates + 1):
             trainer._run_train()
-            if trainer.agent.learn_step % LOOK_EVERY == 0:
-                with torch.no_grad():
-                    found = trainer.model.value(torch.arange(LENGTH))
-                error = (found - truth).square().mean()
-                line.append((trainer.agent.learn_step, float(error)))
+            if update % LOOK_EVERY == 0:
+                found = trainer.model.value(torch.arange(LENGTH)).detach()
+                line.append((update, float((found - truth).square().mean())))
     return line
 
 

@@ -29,16 +29,11 @@ SIDES = {"dqn": "DQN", "munchausen": "Munchausen DQN"}
 def measure(seed: int, **fields: Any) -> dict[str, Any]:
     """Curve and score of both sides."""
     run: dict[str, Any] = {"seed": seed, "curves": {}, "scores": {}}
-    for side, module in {"dqn": dqn, "munchausen": solution}.items():
-        config = module.Config(**SETTINGS | fields, seed=seed)
-        with module.Trainer(config) as trainer:
+    for side, of in {"dqn": dqn, "munchausen": solution}.items():
+        with of.Trainer(of.Config(**SETTINGS | fields, seed=seed)) as trainer:
             run["curves"][side] = figure.trained(trainer)
             run["scores"][side] = figure.score(trainer, EPISODES)
     return run
-
-
-def scores(runs: figure.Runs, side: str) -> np.ndarray:
-    return np.array(figure.values(runs, "scores", side))
 
 
 def decision(low: float, high: float) -> str:
@@ -47,7 +42,7 @@ def decision(low: float, high: float) -> str:
 
 
 def table(runs: figure.Runs) -> figure.Table:
-    of = {side: scores(runs, side) for side in SIDES}
+    of = {side: np.array(figure.values(runs, "scores", side)) for side in SIDES}
     apart, low, high = map(float, difference(of["munchausen"], of["dqn"]))
     rows = [[SIDES[side], text(found), " "] for side, found in of.items()]
     shown = f"{apart:.4g} ({low:.4g} to {high:.4g})"

@@ -32,15 +32,13 @@ class Chance(gymnasium.Env[np.ndarray, int]):
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self.steps = 0
-        return self._obs(), {}
+        return self.np_random.uniform(-1, 1, 4).astype(np.float32), {}
 
     def step(self, action: int) -> Any:
         self.steps += 1
         reward = float(self.np_random.normal())
-        return self._obs(), reward, self.steps == self.length, False, {}
-
-    def _obs(self) -> np.ndarray:
-        return self.np_random.uniform(-1, 1, 4).astype(np.float32)
+        obs = self.np_random.uniform(-1, 1, 4).astype(np.float32)
+        return obs, reward, self.steps == self.length, False, {}
 
 
 def measure(seed: int, **settings: Any) -> dict[str, Any]:

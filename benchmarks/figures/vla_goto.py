@@ -4,6 +4,7 @@ then improved by PPO, and how often it succeeds.
 A tiny vision-language-action model and a CNN; both are also told what means nothing.
 """
 
+import itertools
 from typing import Any
 
 import gymnasium
@@ -58,11 +59,10 @@ def obedience(trainer: Any) -> dict[str, float]:
 
 def table(runs: figure.Runs) -> figure.Table:
     rows: list[list[str]] = []
-    for side in POLICIES:
+    for side, when in itertools.product(POLICIES, ("cloned", "improved")):
         of = figure.some(runs, side=side)
-        for when in ("cloned", "improved"):
-            told = [figure.spread(figure.values(of, when, name)) for name in TOLD]
-            rows.append([side, when, *told, f"{of[0]['parameters']:,}"])
+        told = [figure.spread(figure.values(of, when, name)) for name in TOLD]
+        rows.append([side, when, *told, f"{of[0]['parameters']:,}"])
     return ["policy", "", *TOLD, "parameters"], rows
 
 

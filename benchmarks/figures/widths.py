@@ -24,23 +24,19 @@ WIDTHS = (  # environments, steps of a rollout, minibatches
 BILLED = (4, 128, 4), (1024, 32, 4)  # those that go on until they have learned it
 
 
-def name_of(width: tuple[int, int, int]) -> str:
-    return f"{width[0]} x {width[1]}, {width[2]} minibatches"
-
-
 def measure(seed: int, steps: int = STEPS, most: int = MAX_STEPS) -> dict[str, Any]:
     """PPO's returns for every width; of those of `BILLED` what it took to get to
     `ENOUGH`."""
     numbers, lines = {}, {}
-    for width in WIDTHS:
-        line = [[at, value] for at, _, value in looks(width, seed, steps)]
+    names = {width: "{} x {}, {} minibatches".format(*width) for width in WIDTHS}
+    for width, name in names.items():
+        line = lines[name] = [[at, y] for at, _, y in looks(width, seed, steps)]
         late = statistics.mean(value for _, value in line[len(line) // 2 :])
-        lines[name_of(width)] = line
-        numbers[f"late, {name_of(width)}"] = round(late, 2)
+        numbers[f"late, {name}"] = round(late, 2)
     for width in BILLED:
         for at, gradient_steps, value in looks(width, seed, most):
-            numbers[f"transitions, {name_of(width)}"] = at
-            numbers[f"gradient steps, {name_of(width)}"] = gradient_steps
+            numbers[f"transitions, {names[width]}"] = at
+            numbers[f"gradient steps, {names[width]}"] = gradient_steps
             if value >= ENOUGH:
                 break
     return {"seed": seed, "numbers": numbers, "series": lines}

@@ -38,8 +38,8 @@ def table(runs: figure.Runs) -> figure.Table:
     """Every seed, and the mean gain with its 95 % interval over seeds."""
     gains = [run["last"] - run["clone"] for run in runs]
     rows = [
-        [str(run["seed"]), f"{run['clone']:.3f}", f"{run['last']:.3f}", f"{gain:+.3f}"]
-        for run, gain in zip(runs, gains, strict=True)
+        [str(of["seed"]), f"{of['clone']:.3f}", f"{of['last']:.3f}", f"{gain:+.3f}"]
+        for of, gain in zip(runs, gains, strict=True)
     ]
     low, high = (float(end[0]) for end in interval(np.array(gains)[:, None]))
     means = [f"{figure.mean(runs, name):.3f}" for name in ("clone", "last")]

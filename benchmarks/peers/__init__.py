@@ -1,2 +1,2 @@
 """yieldrl beside other libraries. A workload is an entry in `workloads.yaml`, a peer
-one in `venvs.py` and a file in `sides/`, which the Python of its own venv runs."""
+one in `workloads.py` and a file in `sides/`, which the Python of its own venv runs."""

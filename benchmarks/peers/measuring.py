@@ -17,8 +17,7 @@ from typing import Any
 
 from yieldrl.benchmarks import results, subprocesses
 
-from .venvs import PEERS, python_of
-from .workloads import COMPILED, OURS, WORKLOADS, Measure, Workload
+from .workloads import COMPILED, OURS, PEERS, WORKLOADS, Measure, Workload, python_of
 
 HERE = Path(__file__).resolve().parent
 TIMES = ("steps", "steps_per_second", "seconds", "process_seconds")

@@ -1,9 +1,8 @@
-"""CartPole-v1 in PyTorch, N carts at a time, by Gymnasium's equations in float32."""
+"""CartPole-v1, N carts at a time, by Gymnasium's equations."""
 
 from typing import Any
 
 import torch
-from torch import Tensor
 
 GRAVITY, MASS_POLE, TOTAL_MASS, LENGTH = 9.8, 0.1, 1.1, 0.5
 FORCE, TAU = 10.0, 0.02
@@ -28,27 +27,3 @@ def moved(state: Any, right: Any, of: Any = torch) -> Any:
 def fallen(state: Any) -> Any:
     """Which of the carts `[N, 4]` have failed, bool `[N]`."""
     return (abs(state[:, 0]) > X_LIMIT) | (abs(state[:, 2]) > THETA_LIMIT)
-
-
-class Carts:
-    """N carts: position, velocity, angle and angular velocity `[N, 4]`, and the
-    episodes' ages `[N]`. An episode is cut after 500 steps."""
-
-    def __init__(self, num_envs: int) -> None:
-        self.num_envs = num_envs
-        self.state = self.fresh()
-        self.ages = torch.zeros(num_envs, dtype=torch.long)
-
-    def fresh(self) -> Tensor:
-        """Where episodes begin, `[N, 4]`."""
-        return torch.rand(self.num_envs, 4) * 0.1 - 0.05
-
-    def step(self, right: Tensor) -> tuple[Tensor, Tensor]:
-        """Push all carts; which fell, and which ran out of time, bool `[N]` each."""
-        state, ages = moved(self.state, right), self.ages + 1
-        terminated = fallen(state)
-        truncated = (ages >= LONGEST) & ~terminated
-        ended = terminated | truncated
-        self.state = torch.where(ended[:, None], self.fresh(), state)
-        self.ages = torch.where(ended, 0, ages)
-        return terminated, truncated

@@ -25,10 +25,9 @@ class Clock:
     def __call__(self, steps: int) -> None:
         """Hear that so many environment steps were taken in all."""
         before, self.steps = self.steps, steps
-        task = self.task
+        task, every = self.task, self.task.evaluate_every
         if not self._marks and steps >= task.warm_up:
             self._mark()
-        every = task.evaluate_every
         if every and steps // every > before // every:
             self._look()
         ends = steps >= task.steps
@@ -42,16 +41,13 @@ class Clock:
         while len(self._marks) < 2:  # it ended early
             self._mark()
         (begin, first), (end, last) = self._marks
-        answer: dict[str, Any] = {
-            "steps": end,
-            "timed_from": begin,
-            "updates": updates,
-            "seconds": last - self._begin,
-        }
+        answer: dict[str, Any] = {"steps": end, "timed_from": begin, "updates": updates}
+        answer |= {"seconds": last - self._begin, "return": self._look()}
         answer["steps_per_second"] = (end - begin) / (last - first)
-        answer["return"] = self._look()
-        answer["evaluation_seconds"] = self._away
-        return answer | {"curve": self.curve, "versions": _versions(packages)}
+        versions = {"python": ".".join(map(str, sys.version_info[:3]))}
+        versions |= {name: metadata.version(name) for name in packages}
+        answer |= {"evaluation_seconds": self._away, "curve": self.curve}
+        return answer | {"versions": versions}
 
     def _mark(self) -> None:
         self._marks.append((self.steps, time.perf_counter() - self._away))
@@ -66,8 +62,3 @@ class Clock:
         self.curve.append((self.steps, seconds, value))
         self._away += time.perf_counter() - begin
         return value
-
-
-def _versions(packages: tuple[str, ...]) -> dict[str, str]:
-    python = ".".join(map(str, sys.version_info[:3]))
-    return {"python": python} | {name: metadata.version(name) for name in packages}

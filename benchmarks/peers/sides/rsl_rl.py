@@ -9,7 +9,7 @@ from rsl_rl.runners import OnPolicyRunner
 from tensordict import TensorDict
 from torch import Tensor
 
-from .carts import Carts
+from .carts import LONGEST, fallen, moved
 from .clock import Clock
 from .contract import Task, main
 
@@ -17,27 +17,32 @@ PACKAGES = ("rsl-rl-lib", "torch", "tensordict", "numpy")
 
 
 class CartPole(VecEnv):
-    """Carts as the runner wants them."""
+    """Carts as the runner wants them: position, velocity, angle and angular velocity
+    `[N, 4]`, and the episodes' ages `[N]`."""
 
     def __init__(self, num_envs: int) -> None:
-        self.carts = Carts(num_envs)
         self.num_envs, self.num_actions = num_envs, 1
-        self.max_episode_length = 500
-        self.device, self.cfg = "cpu", {}
+        self.max_episode_length, self.device, self.cfg = LONGEST, "cpu", {}
+        self.state = self.fresh()
+        self.episode_length_buf = torch.zeros(num_envs, dtype=torch.long)
 
-    @property
-    def episode_length_buf(self) -> Tensor:
-        return self.carts.ages
+    def fresh(self) -> Tensor:
+        """Where episodes begin, `[N, 4]`."""
+        return torch.rand(self.num_envs, 4) * 0.1 - 0.05
 
     def get_observations(self) -> TensorDict:
-        return TensorDict({"policy": self.carts.state}, [self.num_envs])
+        return TensorDict({"policy": self.state}, [self.num_envs])
 
     def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict]:
-        """Push the carts; the reward is 1 for every step."""
-        terminated, truncated = self.carts.step(actions[:, 0] > 0)
-        rewards = torch.ones(self.num_envs)
-        extras = {"time_outs": truncated}
-        return self.get_observations(), rewards, terminated | truncated, extras
+        """Push the carts; the reward is 1 for every step, and 500 are the most."""
+        state, ages = moved(self.state, actions[:, 0] > 0), self.episode_length_buf + 1
+        terminated = fallen(state)
+        truncated = (ages >= LONGEST) & ~terminated
+        ended = terminated | truncated
+        self.state = torch.where(ended[:, None], self.fresh(), state)
+        self.episode_length_buf = torch.where(ended, 0, ages)
+        rewards, extras = torch.ones(self.num_envs), {"time_outs": truncated}
+        return self.get_observations(), rewards, ended, extras
 
 
 def config(task: Task) -> dict[str, Any]:
@@ -68,14 +73,13 @@ def config(task: Task) -> dict[str, Any]:
 
 def evaluate(policy: Any, episodes: int) -> float:
     """Mean return of the first episodes of so many carts."""
-    carts = Carts(episodes)
+    env = CartPole(episodes)
     returns, going = torch.zeros(episodes), torch.ones(episodes, dtype=torch.bool)
     with torch.inference_mode():
         while going.any():
-            means = policy(TensorDict({"policy": carts.state}, [episodes]))
-            terminated, truncated = carts.step(means[:, 0] > 0)
-            returns += going
-            going &= ~(terminated | truncated)
+            _, rewards, ended, _ = env.step(policy(env.get_observations()))
+            returns += rewards * going
+            going &= ~ended
     return returns.mean().item()
 
 
