@@ -59,7 +59,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add = adds["peers"]
     add("--peers", nargs="+", choices=PEERS, default=[], help="all that can by default")
     add("--runs", type=int, help="rounds (5; 1 with --quick)")
-    add("--quick", action="store_true", help="fewer steps, and only peers of a demand")
+    add("--quick", action="store_true", help="fewer steps, and nothing is compiled")
     parsed = parser.parse_args(arguments)
     if "all" in getattr(parsed, "names", ()):
         parsed.names = [*NAMES[parsed.command]]

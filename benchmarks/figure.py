@@ -14,8 +14,8 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from operator import attrgetter
+from functools import partial, reduce
+from operator import attrgetter, getitem
 from types import MappingProxyType
 from typing import Any
 
@@ -109,12 +109,7 @@ def some(runs: Runs, **where: Any) -> list[Run]:
 
 def values(runs: Runs, *path: Any, **where: Any) -> list[Any]:
     """What lies at a path in every run in which entries have these values."""
-    found: list[Any] = []
-    for value in some(runs, **where):
-        for key in path:
-            value = value[key]
-        found.append(value)
-    return found
+    return [reduce(getitem, path, run) for run in some(runs, **where)]
 
 
 def mean(runs: Runs, *path: str, **where: Any) -> float:
@@ -149,15 +144,6 @@ def score(trainer: Any, episodes: int, digits: int = 2, **how: Any) -> float:
     return round(float(logs["episode_return"]), digits)
 
 
-def looked(trainer: Any, every: int, look: Callable[[], Sequence[float]]) -> list[Any]:
-    """Train to the end, and look every so many environment steps: steps and numbers."""
-    found: list[Any] = []
-    for log in trainer():
-        if log["sample_step"] >= every * (len(found) + 1):
-            found.append([log["sample_step"], *look()])
-    return found
-
-
 def rounded(value: Tensor, digits: int = 3) -> list[Any]:
     """A tensor's numbers, as short as a figure needs them."""
     return value.double().round(decimals=digits).tolist()
@@ -170,20 +156,17 @@ def timed(
     each name that `calls` has for such a `part.of_it.method`; `wait` ends each call."""
     seconds: defaultdict[str, float] = defaultdict(float)
 
-    def watched(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            begin = time.perf_counter()
-            answer = function(*args, **kwargs)
-            wait()
-            seconds[name] += time.perf_counter() - begin
-            return answer
-
-        return call
+    def call(function: Callable[..., Any], name: str, *args: Any, **how: Any) -> Any:
+        begin = time.perf_counter()
+        answer = function(*args, **how)
+        wait()
+        seconds[name] += time.perf_counter() - begin
+        return answer
 
     for name, path in calls.items():
         part, _, method = path.rpartition(".")
         owned = attrgetter(part)(owner)
-        setattr(owned, method, watched(getattr(owned, method), name))
+        setattr(owned, method, partial(call, getattr(owned, method), name))
     return seconds
 
 

@@ -26,10 +26,12 @@ from yieldrl.benchmarks import gpu_peers, results, subprocesses
 from yieldrl.benchmarks.figure import timed
 from yieldrl.benchmarks.tasks import make_trainer, trainer_class_of
 from yieldrl.cli import catalog
+from yieldrl.core.files import read_file
 
 WORLDS = 1024, 16384, 65536
 SIZES = {"num_steps": 32, "num_epochs": 4, "num_minibatches": 4}
-CARTS, GAME = "yieldrl/CartPole-v1", "yieldrl/MinAtar-Breakout-v1"
+CARTS = "yieldrl/CartPole-v1"
+CASES: list[dict[str, Any]] = read_file(Path(__file__).with_suffix(".yaml"))["cases"]
 WARM = 40  # gradient steps, after which everything is compiled and recorded
 HEADER = "what", "environments", "steps a second", "collecting", "advantages"
 HEADER = *HEADER, "gradient steps", "peak memory"
@@ -131,27 +133,6 @@ def speed(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[st
     }
 
 
-def cases(most: int) -> list[dict[str, Any]]:
-    """What is trained: titles, and the arguments of `speed`."""
-    ppo: dict[str, Any] = {"algorithm": "ppo", "num_envs": 1024, **SIZES}
-    found = [
-        {"title": f"PPO, CartPole, {how}", "env_id": CARTS, "num_envs": n, "compile": c}
-        for n in WORLDS
-        for how, c in {"eager": False, "compiled": True}.items()
-    ]
-    found += [
-        {"title": f"PPO, Breakout, {digits}", "env_id": GAME, "precision": digits}
-        for digits in ("float32", "bfloat16")
-    ]
-    arrays = {"title": "PPO, Gymnasium's CartPole", "env_id": "CartPole-v1"}
-    found = [ppo | case for case in [*found, arrays | {"num_envs": 16}]]
-    sac = {"algorithm": "sac", "env_id": "yieldrl/Pendulum-v1", "num_envs": 1024}
-    sac |= {"train_every": 1024, "gradient_steps": 8}
-    found += [{"title": "SAC, Pendulum, eager", **sac}]
-    found += [{"title": "SAC, Pendulum, compiled", "compile": True, **sac}]
-    return [case | {"num_envs": min(case["num_envs"], most)} for case in found]
-
-
 def run(device: str, seconds: float, most: int, keep: bool) -> None:
     """Measure and print; whatever fails says why, and the rest goes on. The exit status
     is 1 where something is wrong."""
@@ -166,7 +147,8 @@ def run(device: str, seconds: float, most: int, keep: bool) -> None:
     result["smoke"] = subprocesses.each(smoke, tried, min(15, os.cpu_count() or 1))
     result["differences"] = subprocesses.call(compare, 1, device=device)
     runs, how = [], {"device": device, "seconds": seconds}
-    for case in cases(most):
+    for case in CASES:
+        case |= {"num_envs": min(case["num_envs"], most)}
         asked = {k: x for k, x in case.items() if k != "title"}
         runs.append(case | tried_out(speed, **how, **asked))
     for side in (gpu_peers.rsl_rl, gpu_peers.jax):

@@ -98,7 +98,12 @@ def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
     if not is_control(result):
         says += f"; {result['threshold']:g} or more on {held}"
     if beside:
-        says += f". Beside it: {'; '.join(beside)}.{_intervals(result)}"
+        says += f". Beside it: {'; '.join(beside)}."
+    others = final_returns(result.get("reference", {"runs": []})["runs"])
+    if min(len(returns), len(others)) >= 4:
+        own, other = scores.text(returns), scores.text(others)
+        says += f" Interquartile means and their 95 % intervals: {own}, and {other}"
+        says += " beside it."
     header = ["task", "environment", "steps", "mean", "seeds", "learned", "reference"]
     row = [results.link(name), world(result), f"{steps:,}", f"**{mean:.4g}**", seeds]
     row += ["a control" if is_control(result) else held, "<br>".join(beside) or " "]
@@ -158,17 +163,6 @@ def _beside(result: dict[str, Any]) -> list[str]:
     if published is not None:
         parts.append(f"{published.value:g} ({published.source})")
     return parts
-
-
-def _intervals(result: dict[str, Any]) -> str:
-    """Interquartile means of both sides, if each has at least four seeds."""
-    runs = [of["runs"] for of in (result, result.get("reference")) if of]
-    if len(runs) < 2 or min(map(len, runs)) < 4:
-        return ""
-    own, other = (scores.text(final_returns(of)) for of in runs)
-    return (
-        f" Interquartile means and their 95 % intervals: {own}, and {other} beside it."
-    )
 
 
 def _floats(log: Any) -> dict[str, float]:

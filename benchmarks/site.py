@@ -126,17 +126,17 @@ def shoot_libero(path: Path = ASSETS / "libero" / "bowl.mp4") -> Iterator[Path]:
     from yieldrl.loggers.videos import mp4
 
     kwargs = {"suite": "libero_spatial", "task": 2, "cameras": ()}
-    env: Any = gymnasium.make("yieldrl/LIBERO-v1", render_mode="rgb_array", **kwargs)
-    env = LiberoExpert(env)
+    kwargs |= {"render_mode": "rgb_array"}
+    env: Any = LiberoExpert(gymnasium.make("yieldrl/LIBERO-v1", **kwargs))
     env.reset(seed=0)
 
     def pictures() -> Iterator[Any]:
-        yield env.render()
         ended = False
         while not ended:
+            yield env.render()
             *_, terminated, truncated, _ = env.step(env.expert())
             ended = terminated or truncated
-            yield env.render()
+        yield env.render()
 
     yield mp4(path, pictures(), env.metadata["render_fps"])
     env.close()

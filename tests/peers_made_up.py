@@ -5,12 +5,10 @@ from yieldrl.benchmarks.peers.workloads import Demand, Workload
 SMALL = Workload(
     title="A small one",
     settings={"num_envs": 2, "num_steps": 5},
-    peers=("sb3", "rsl_rl"),
     demands=(Demand(over="sb3", times=2.0, compiled=1.5),),
     learned=100.0,
     steps=50,
     warm_up=10,
-    period=10,
     quick_steps=20,
 )
 

@@ -123,7 +123,8 @@ def timed(batch: Batch, calls: int) -> float:
 def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
     """What pages show: a row for the environment, and one for each implementation."""
     at = {point["num_envs"]: point["sides"] for point in result["points"]}
-    lines = [f"**{result['env_id']}**", result["hardware"]["cpu"], where(result)]
+    threads = f"{result['threads']} thread{'s' * (result['threads'] > 1)}"
+    lines = [f"**{result['env_id']}**", result["hardware"]["cpu"], threads]
     lines += [f"[figure](results/{name}.svg)", results.link(name)]
     rows = [["<br>".join(lines), *[" "] * (len(SHOWN) + 1)]]
     for side in result["sides"]:
@@ -133,10 +134,6 @@ def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
     header = ["side", *(f"{size:,}" for size in SHOWN), "bytes"]
     alt = f"Steps per second of {result['env_id']} against the number of environments"
     return {"summary": {"header": header, "rows": rows}, "alt": alt}
-
-
-def where(result: dict[str, Any]) -> str:
-    return f"{result['threads']} thread{'s' * (result['threads'] > 1)}"
 
 
 def _speed(found: dict[str, Any], side: str) -> str:
@@ -165,5 +162,6 @@ def draw(axes: Any, result: dict[str, Any]) -> None:
     axes.set_xticks(counts, [f"{count:,}" for count in counts], minor=False)
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.set_title(f"{result['env_id']}, {where(result)}")
+    threads = f"{result['threads']} thread{'s' * (result['threads'] > 1)}"
+    axes.set_title(f"{result['env_id']}, {threads}")
     axes.set(xlabel="environments", ylabel="environment steps per second")

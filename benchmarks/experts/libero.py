@@ -22,7 +22,6 @@ TURN = 0.5  # rad, the hand's largest turn in a step
 DOWN = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])  # hand down, fingers along y
 
 OPEN, CLOSE = -1.0, 1.0
-SIDES = "left", "right"  # the hand's two fingers
 
 
 class Box(NamedTuple):
@@ -72,7 +71,8 @@ def expert_action(simulator: Simulator | None) -> np.ndarray:
     hand = np.array(domain.sim.data.site_xpos[robot.eef_site_id])
     turn = _turn(domain.sim.data.site_xmat[robot.eef_site_id].reshape(3, 3))
     thing, goal = _box(domain, name), _box(domain, place)
-    fingers = [robot.gripper.important_geoms[f"{side}_finger"] for side in SIDES]
+    geoms = robot.gripper.important_geoms
+    fingers = [geoms["left_finger"], geoms["right_finger"]]
     held = domain._check_grasp(fingers, domain.get_object(name))
     if held:
         way, gripper = _carry(thing, goal, into=verb == "in")

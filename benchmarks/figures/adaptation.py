@@ -51,8 +51,7 @@ def measure(seed: int, name: str, side: str, **fields: Any) -> dict[str, Any]:
         agent, phase, env_id = trainer.agent, "train", trainer.config.env_id
 
         def look() -> None:
-            """At the student after a phase; after train at the teacher too, who changes
-            no more."""
+            """After a phase at the student, after train at the finished teacher too."""
             found[f"student, {phase}"] = returned(agent.as_student(), env_id)
             if phase == "train":
                 found["teacher"] = returned(agent.as_teacher(), env_id)

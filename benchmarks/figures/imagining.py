@@ -22,7 +22,11 @@ BREAKOUT |= {"eval_every": 2_000, "eval_episodes": 32}
 LONG = {"total_steps": 400_000, "eval_every": 400_000}
 # figure -> side -> fields; the algorithm is the name's first word
 SIDES: dict[str, dict[str, dict[str, Any]]] = {
-    "imagination-pendulum": {"sac": SAC, "sac, as busy": BUSY},
+    "imagination-pendulum": {
+        "sac": SAC,
+        "sac, as busy": BUSY,
+        **{f"mbpo, horizon {h}": BUSY | {"horizon": h} for h in (1, 5, 15)},
+    },
     "imagination-breakout": {
         "dreamer": BREAKOUT,
         "ppo": BREAKOUT,
@@ -30,8 +34,6 @@ SIDES: dict[str, dict[str, dict[str, Any]]] = {
         "ppo, 20 times the steps": BREAKOUT | LONG,
     },
 }
-for h in (1, 5, 15):
-    SIDES["imagination-pendulum"][f"mbpo, horizon {h}"] = BUSY | {"horizon": h}
 SAYS = {
     "imagination-pendulum": (
         "MBPO with branches of 5 steps reaches a mean return of -200 on Pendulum-v1 in"

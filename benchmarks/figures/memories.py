@@ -16,13 +16,10 @@ from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.tasks import make_trainer
 from yieldrl.benchmarks.worlds import Corridor
 
+ACTIONS, CLIFFWALK = "dueling_dqn-actions", "prioritized_dqn-cliffwalk"
 SAYS = {
-    "dueling_dqn-actions": (
-        "Where most actions do nothing, a dueling network learns faster."
-    ),
-    "prioritized_dqn-cliffwalk": (
-        "From rare memories prioritized replay learns in fewer updates."
-    ),
+    ACTIONS: "Where most actions do nothing, a dueling network learns faster.",
+    CLIFFWALK: "From rare memories prioritized replay learns in fewer updates.",
 }
 LENGTH, IDLE = 10, 18  # rooms, and actions that do nothing
 GAMMA = 1 - 1 / LENGTH
@@ -33,7 +30,7 @@ LEARNED = 1e-3  # mean squared error at which the values count as learned
 def measure(seed: int, name: str, updates: int = 3_000) -> dict[str, Any]:
     """Errors of the values along the updates; after a third, or when learned."""
     numbers, lines = {}, {}
-    rare = name == "prioritized_dqn-cliffwalk"
+    rare = name == CLIFFWALK
     world = Corridor(LENGTH, falls=True) if rare else Corridor(LENGTH, idle=IDLE)
     for side in ("dqn", name.partition("-")[0]):
         line = lines[side] = errors(side, world, seed, updates)

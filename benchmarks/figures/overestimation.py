@@ -47,8 +47,11 @@ def measure(seed: int, **settings: Any) -> dict[str, Any]:
     numbers, lines = {}, {}
     for name in ("dqn", "double_dqn"):
         fields = SETTINGS | settings | {"seed": seed}
+        points: list[list[float]] = []
         with make_trainer(name, fields, envs=Chance) as trainer:
-            points = figure.looked(trainer, LOOK_EVERY, lambda: [value(trainer)])
+            for log in trainer():
+                if log["sample_step"] >= LOOK_EVERY * (len(points) + 1):
+                    points.append([log["sample_step"], value(trainer)])
         late = [y for _, y in points[len(points) // 2 :]]
         lines[name] = points
         numbers[f"bias of {name}"] = float(np.mean(late))

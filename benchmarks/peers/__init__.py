@@ -1,2 +1,2 @@
-"""yieldrl beside other libraries. A workload is an entry in `workloads.yaml`, a peer
-one in `workloads.py` and a file in `sides/`, which the Python of its own venv runs."""
+"""yieldrl beside other libraries. Workloads and peers are entries in `workloads.yaml`;
+a peer is a file in `sides/` too, which the Python of its own venv runs."""

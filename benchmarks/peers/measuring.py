@@ -35,19 +35,15 @@ def benchmark(
     quick: bool = False,
 ) -> dict[str, Any]:
     """Measure a workload with some of its peers in so many rounds, and judge it; to be
-    quick there are fewer steps, only peers of a demand.
+    quick there are fewer steps, and nothing is compiled.
 
     Raises:
         RuntimeError: If an environment cannot be made, or a side fails.
     """
     workload = WORKLOADS[name]
-    demanded = [demand.over for demand in workload.demands]
-    chosen = peers or (demanded if quick else workload.peers)
-    others = [peer for peer in workload.peers if peer in chosen]
-    bounds = [demand.compiled for demand in workload.demands]
-    compiled = [] if quick or bounds == [None] * len(bounds) else [COMPILED]
+    others = [of.over for of in workload.demands if of.over in (peers or PEERS)]
+    compiled = [COMPILED] * (not quick and any(of.compiled for of in workload.demands))
     steps = workload.quick_steps if quick else workload.steps
-    steps = -(-steps // workload.period) * workload.period
     runs = runs or (1 if quick else 5)
     folder = results.ROOT / ".cache" / "peers"
     pythons = dict.fromkeys([OURS, *compiled], Path(sys.executable))

@@ -40,14 +40,12 @@ class Workload:
     title: str
     # hyper-parameters in the words of the yieldrl config, the same for all sides
     settings: Mapping[str, Any]
-    peers: tuple[str, ...]
     demands: tuple[Demand, ...]
     # deterministic return that counts as learned; in the median yieldrl has to reach
     # it, or its speed is worth nothing
     learned: float
     steps: int
     warm_up: int  # environment steps before the timing starts; past the first updates
-    period: int  # environment steps of one round of collecting and updating
     quick_steps: int  # steps of a run for the short table
     # environment steps of the run that this is the beginning of; schedules go by it
     planned: int = 1_000_000
@@ -62,15 +60,6 @@ _FILE = read_file(Path(__file__).with_suffix(".yaml"))
 # workload -> what it is. `docs/results/peers-WORKLOAD.json` keeps the result.
 WORKLOADS = {name: Workload(**of) for name, of in _FILE["workloads"].items()}
 
-# one for all, so that PyTorch makes no difference. On Linux the index may have it with
-# several GB of CUDA; PyTorch's own index for the CPU has a small one.
-TORCH = "torch==2.13.0"
-
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-NUMPY = "numpy==2.4.6"
-GYMNASIUM = "gymnasium==1.4.0"
-SB3 = "stable-baselines3==2.9.2"
-
 
 class Peer(NamedTuple):
     title: str
@@ -78,10 +67,8 @@ class Peer(NamedTuple):
 
 
 # key -> peer; its side is `sides/KEY.py`
-PEERS = {
-    "sb3": Peer("Stable-Baselines3", (TORCH, SB3, GYMNASIUM, NUMPY)),
-    "rsl_rl": Peer("rsl-rl-lib", (TORCH, "rsl-rl-lib==5.5.1", NUMPY)),
-}
+PEERS = {name: Peer(**of) for name, of in _FILE["peers"].items()}
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
 
 def python_of(name: str, folder: Path) -> Path:
