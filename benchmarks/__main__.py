@@ -38,14 +38,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--keep", action="store_true", help="write into docs/results")
     adds: dict[str, Any] = {}
     for name, known in NAMES.items():
-        made = commands.add_parser(name)
+        add = adds[name] = commands.add_parser(name).add_argument
         listed = f"{', '.join(known)}, or all"
-        made.add_argument(
-            "names", nargs="+", choices=[*known, "all"], metavar="NAME", help=listed
-        )
-        adds[name] = made.add_argument
+        add("names", nargs="+", choices=[*known, "all"], metavar="NAME", help=listed)
         if name in MEASURED:
-            adds[name]("--keep", action="store_true", help="write into docs/results")
+            add("--keep", action="store_true", help="write into docs/results")
     for name in ("demos", "gallery"):
         adds[name]("--seed", type=int, help="of training (its own)")
     add = adds["learning"]

@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import attrgetter, getitem
-from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
@@ -54,7 +53,7 @@ def main(
     measure: Callable[..., Any],
     table: Callable[[Runs], Table] | None = None,
     draw: Callable[..., object] | None = series,
-    labels: Mapping[str, str] = MappingProxyType({}),
+    labels: Mapping[str, str] | None = None,
     one_at_a_time: bool = False,
     **over: Any,
 ) -> None:
@@ -87,8 +86,8 @@ def main(
         jobs = 1 if one_at_a_time else options.jobs
         result["runs"] = subprocesses.each(measure, todo, jobs)
     runs = result.pop("runs")
-    shown = dict(zip(("header", "rows"), (table or numbers)(runs), strict=True))
-    print(says[name], results.table(**shown), results.footer(result), sep="\n\n")
+    header, rows = (table or numbers)(runs)
+    print(says[name], results.table(header, rows), results.footer(result), sep="\n\n")
     if not (options.keep or options.again):
         return
     algorithm = name.partition("-")[0]  # whose page shows it
@@ -97,9 +96,11 @@ def main(
     head, row = ["figure", "what it says"], [results.link(name), says[name]]
     result |= {"says": says[name], "alt": says[name]}
     result["summary"] = {"header": head, "rows": [row]}
-    results.save(result | {"table": shown, "runs": runs}, path)
+    result |= {"table": {"header": header, "rows": rows}, "runs": runs}
+    results.save(result, path)
     if draw is not None:
-        save_figure(partial(draw, runs=runs, **labels), path.with_suffix(".svg"))
+        fill = partial(draw, runs=runs, **(labels or {}))
+        save_figure(fill, path.with_suffix(".svg"))
 
 
 def some(runs: Runs, **where: Any) -> list[Run]:

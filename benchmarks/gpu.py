@@ -113,8 +113,8 @@ def speed(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[st
                 if marks[-1][0] - marks[0][0] > seconds:
                     break
         (first, before), (last, after) = marks[0], marks[-1]
-        has_them = hasattr(trainer.algorithm, "prepare")
-        ahead = timed(trainer, {"all": "algorithm.prepare"} if has_them else {}, wait)
+        calls = {"all": "algorithm.prepare"} if algorithm == "ppo" else {}
+        ahead = timed(trainer, calls, wait)
         spent, kind = dict.fromkeys(("collect", "train"), 0.0), "train"
         start = time.perf_counter()
         for log in trainer():

@@ -82,6 +82,7 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
 def build(reference: Reference, config: Any) -> Any:
     """The other library's algorithm, ready to learn on the CPU."""
     from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.noise import NormalActionNoise
     from stable_baselines3.common.vec_env import VecNormalize
 
     def wrapped(env: Any) -> Any:
@@ -90,24 +91,16 @@ def build(reference: Reference, config: Any) -> Any:
     algorithm = getattr(importlib.import_module(reference.library), reference.algorithm)
     how = {"env_kwargs": config.env_kwargs, "wrapper_class": wrapped}
     envs = make_vec_env(config.env_id, reference.num_envs, config.seed, **how)
-    settings = _spelled_out(reference.settings, envs)
-    if reference.normalize:
-        envs = VecNormalize(envs, gamma=settings.get("gamma", 0.99))
-    return algorithm(reference.policy, envs, **settings, seed=config.seed, device="cpu")
-
-
-def _spelled_out(settings: dict[str, Any], envs: Any) -> dict[str, Any]:
-    """Settings in the words of the RL Zoo as the library's own objects."""
-    from stable_baselines3.common.noise import NormalActionNoise
-
-    spelled = dict(settings)
+    settings = dict(reference.settings)  # in the words of the RL Zoo
     for name, value in settings.items():
         if isinstance(value, str) and value.startswith("lin_"):
             start = float(value.removeprefix("lin_"))
-            spelled[name] = lambda remaining, start=start: remaining * start
-    if isinstance(spelled.get("train_freq"), list):  # YAML has no tuples
-        spelled["train_freq"] = tuple(spelled["train_freq"])
-    if "noise_std" in spelled:
-        size = np.full(envs.action_space.shape, spelled.pop("noise_std"))
-        spelled["action_noise"] = NormalActionNoise(0 * size, size)
-    return spelled
+            settings[name] = lambda remaining, start=start: remaining * start
+    if isinstance(settings.get("train_freq"), list):  # YAML has no tuples
+        settings["train_freq"] = tuple(settings["train_freq"])
+    if "noise_std" in settings:
+        size = np.full(envs.action_space.shape, settings.pop("noise_std"))
+        settings["action_noise"] = NormalActionNoise(0 * size, size)
+    if reference.normalize:
+        envs = VecNormalize(envs, gamma=settings.get("gamma", 0.99))
+    return algorithm(reference.policy, envs, **settings, seed=config.seed, device="cpu")

@@ -11,9 +11,7 @@ from yieldrl.experiments.plot import Curve, aggregate
 
 from .scores import iqm
 
-# text, axes and references
-INK = "#7f7f7f"
-
+INK = "#7f7f7f"  # text, axes and references
 COLORS = (
     "#d1502f",  # the yield sign's red
     "#3a86d0",

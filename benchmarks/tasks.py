@@ -81,14 +81,9 @@ def make_trainer(
 
 
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))
-
 # task -> what it is. `docs/results/TASK.json` keeps the result.
 TASKS: dict[str, Task] = {name: Task(**of) for name, of in _FILE["tasks"].items()}
-
 # package -> its name as it writes it
 LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
-
 # figure -> tasks of one environment, drawn on one pair of axes by `plot`
-FIGURES: dict[str, tuple[str, ...]] = {
-    name: tuple(tasks) for name, tasks in _FILE["figures"].items()
-}
+FIGURES: dict[str, list[str]] = _FILE["figures"]

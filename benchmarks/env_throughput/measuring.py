@@ -33,9 +33,7 @@ SHOWN = (1, 16, 256, 1024, 16384, 65536)  # what a page has room for
 HOW = {"runs": 5, "seconds": 0.4}  # how often every side is timed, and how long
 
 # world -> its entries in worlds.yaml. `docs/results/worlds-WORLD.json` has the result.
-WORLDS: dict[str, dict[str, Any]] = read_file(Path(__file__).with_name("worlds.yaml"))[
-    "worlds"
-]
+WORLDS: dict[str, Any] = read_file(Path(__file__).with_name("worlds.yaml"))["worlds"]
 
 
 def benchmark(
@@ -140,10 +138,10 @@ def _speed(found: dict[str, Any], side: str) -> str:
     """Steps per second in thousands or millions; the fastest in bold."""
     if side not in found:
         return " "
-    speeds = {name: of["steps_per_second"] for name, of in found.items()}
-    of = speeds[side]
-    text = f"{of / 1e6:.3g}&nbsp;M" if of >= 1e6 else f"{of / 1e3:.3g}&nbsp;k"
-    return f"**{text}**" if of == max(speeds.values()) else text
+    of, fastest = found[side], max(x["steps_per_second"] for x in found.values())
+    speed = of["steps_per_second"]
+    text = f"{speed / 1e6:.3g}&nbsp;M" if speed >= 1e6 else f"{speed / 1e3:.3g}&nbsp;k"
+    return f"**{text}**" if speed == fastest else text
 
 
 def draw(axes: Any, result: dict[str, Any]) -> None:

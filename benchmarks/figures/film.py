@@ -27,31 +27,26 @@ FAINT, SURE = 0.1, 0.5
 
 
 def measure(seed: int, steps: int = 5_000) -> dict[str, Any]:
-    """Fit a model, and look at what it foresees in games that it has not seen."""
+    """Fit a model, and look at what it foresees in games that it has not seen. Number
+    of steps ahead -> the share of games in which each of `THINGS` is right, of those
+    that went on so long; `film` are the boards of one that goes on."""
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     world = fitted(played(64, 800, seed, generator), generator, steps)
     length = AFTER + SEEN + AHEAD
     games = played(NUM_ENVS, length, 10_000 + seed, generator)[AFTER:]
-    return {"seed": seed, **compared(games, foreseen(world, games, SEEN))}
-
-
-def compared(games: TensorDict, imagined: Tensor) -> dict[str, Any]:
-    """Number of steps ahead -> the share of games in which each of `THINGS` is right,
-    of those that went on so long; `film` are the boards of one that goes on."""
-    real = games["obs"].float()
+    real, imagined = games["obs"].float(), foreseen(world, games, SEEN)
     ball, paddle = (where(imagined, of) == where(real, of) for of in (BALL, PADDLE))
     wall = ((imagined > SURE) == (real > SURE))[..., BRICK]
     rights = ball, paddle, wall.flatten(2).all(2)
     ended = games["terminated"].cumsum(0) > 0
     lives = torch.cat([torch.ones_like(ended[:1]), ~ended[:-1]])
-    run: dict[str, Any] = {
-        thing: {
+    run: dict[str, Any] = {"seed": seed}
+    for thing, right in zip(THINGS, rights, strict=True):
+        run[thing] = {
             f"{ahead}": round(float(right[t][lives[t]].float().mean()), 3)
             for ahead, t in enumerate(range(SEEN, len(real)), 1)
         }
-        for thing, right in zip(THINGS, rights, strict=True)
-    }
     shown = int(lives[-1].long().argmax())
     sides = {"real": real, "imagined": imagined}
     run["film"] = {name: [*map(drawn, of[:, shown])] for name, of in sides.items()}

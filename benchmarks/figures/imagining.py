@@ -67,12 +67,11 @@ def table(runs: figure.Runs) -> figure.Table:
         last = figure.values(of, "curve", -1, 1)
         row = [side, f"{means[-1][0]:,.0f}", figure.spread(last, ".4g")]
         rows.append([*row, f"{figure.mean(of, 'cpu_seconds'):.0f}"])
-        if runs[0]["side"] == "sac":
-            enough = [f"{step:,.0f}" for step, score in means if score >= -200]
-            rows[-1].insert(3, (enough or ["never"])[0])
+        enough = [f"{step:,.0f}" for step, score in means if score >= -200]
+        rows[-1].insert(3, (enough or ["never"])[0])
     if runs[0]["side"] == "sac":
-        header.insert(3, "real steps to -200")
-    return header, rows
+        return [*header[:3], "real steps to -200", header[3]], rows
+    return header, [row[:3] + row[4:] for row in rows]
 
 
 if __name__ == "__main__":

@@ -4,11 +4,8 @@ few rollouts of PPO on Ray."""
 import tempfile
 from typing import Any
 
-import numpy as np
-
-from yieldrl.algorithms import vla_ppo
 from yieldrl.benchmarks import figure
-from yieldrl.benchmarks.tasks import make_config
+from yieldrl.benchmarks.tasks import make_config, make_trainer
 from yieldrl.experiments.suites import SuiteEvaluation, SuiteResults, find_suite
 
 SAYS = {
@@ -37,11 +34,11 @@ STAGES = {"new": "random weights", "cloned": "cloned", "improved": "after PPO"}
 
 def measure(seed: int, name: str, **fields: Any) -> dict[str, Any]:
     """Success from the first fixed first states, at three points of a run."""
-    tuned = make_config("vla_ppo", "libero", {"device": "cpu", "threads": 1})
-    given = {**FIELDS[name], **fields, "seed": seed}
+    tuned = make_config("vla_ppo", "libero", {})
+    given = {"threads": 1, **FIELDS[name], **fields, "seed": seed}
     given["env_kwargs"] = {**tuned.env_kwargs, **given.get("env_kwargs", {})}
     found: dict[str, Any] = {"seed": seed}
-    with vla_ppo.Trainer(vla_ppo.Config(**{**tuned.to_dict(), **given})) as trainer:
+    with make_trainer("vla_ppo", given, "libero") as trainer:
         found["new"] = successes(trainer)
         for log in trainer():
             if "cloned" not in found and log["logs"]["phase"] == 1.0:
@@ -61,8 +58,9 @@ def successes(trainer: Any) -> dict[str, Any]:
             pass
         trainer.config, result = own, results.evaluation()
     assert result is not None
+    assert result.successes is not None
     low, high = (round(end, 4) for end in result.success_interval())
-    return {"successes": int(np.sum(result.successes)), "low": low, "high": high}
+    return {"successes": int(result.successes.sum()), "low": low, "high": high}
 
 
 def table(runs: figure.Runs) -> figure.Table:

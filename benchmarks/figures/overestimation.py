@@ -20,6 +20,8 @@ SETTINGS: dict[str, Any] = {"total_steps": 24_000, "batch_size": 32}
 SETTINGS |= {"learning_rate": 1e-3, "anneal_learning_rate": False, "target_every": 200}
 SETTINGS |= {"tau": 1.0, "eval_every": 0}
 LOOK_EVERY = 1_000  # environment steps
+# observations over which `max_a Q(s, a)` is averaged
+SEEN = torch.from_numpy(np.random.default_rng(0).uniform(-1, 1, (500, 4))).float()
 
 
 class Chance(gymnasium.Env[np.ndarray, int]):
@@ -51,19 +53,13 @@ def measure(seed: int, **settings: Any) -> dict[str, Any]:
         with make_trainer(name, fields, envs=Chance) as trainer:
             for log in trainer():
                 if log["sample_step"] >= LOOK_EVERY * (len(points) + 1):
-                    points.append([log["sample_step"], value(trainer)])
+                    worth = trainer.model.value(SEEN).detach().amax(1).mean()
+                    points.append([log["sample_step"], float(worth)])
         late = [y for _, y in points[len(points) // 2 :]]
         lines[name] = points
         numbers[f"bias of {name}"] = float(np.mean(late))
     lines["truth"] = [[step, 0.0] for step, _ in lines["dqn"]]
     return {"seed": seed, "numbers": numbers, "series": lines}
-
-
-@torch.inference_mode()
-def value(trainer: Any) -> float:
-    """The mean of `max_a Q(s, a)` over 500 observations."""
-    obs = np.random.default_rng(0).uniform(-1, 1, (500, 4)).astype(np.float32)
-    return float(trainer.model.value(torch.as_tensor(obs)).amax(1).mean())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from yieldrl.benchmarks import results, subprocesses
 from .workloads import COMPILED, OURS, PEERS, WORKLOADS, Measure, Workload, python_of
 
 HERE = Path(__file__).resolve().parent
-TIMES = ("steps", "steps_per_second", "seconds", "process_seconds")
+MEDIANS = ("steps", "steps_per_second", "seconds", "process_seconds", "return")
 UNITS = {"steps_per_second": "steps/s", "process_seconds": "s in all"}
 
 Round = dict[str, Any]  # `seed`, and what every side answered
@@ -72,8 +72,7 @@ def benchmark(
 
 def task_of(name: str, steps: int, seed: int, side: str) -> Round:
     """What a side is asked, in the words of `sides/contract.py`."""
-    of = WORKLOADS[name]
-    kept = ("warm_up", "threads", "episodes", "evaluate_every")
+    of, kept = WORKLOADS[name], ("warm_up", "threads", "episodes", "evaluate_every")
     task: Round = {key: getattr(of, key) for key in kept}
     task |= {"workload": name, "settings": dict(of.settings), "steps": steps}
     task |= {"planned": max(of.planned, steps), "seed": seed}
@@ -108,9 +107,8 @@ def summarize(workload: Workload, rounds: Sequence[Round]) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     for side in (name for name in (OURS, COMPILED, *PEERS) if name in rounds[0]):
         answers = [round_[side] for round_ in rounds]
-        of = {name: statistics.median(a[name] for a in answers) for name in TIMES}
+        of = {name: statistics.median(a[name] for a in answers) for name in MEDIANS}
         returns = [answer["return"] for answer in answers]
-        of |= {"return": statistics.median(returns)}
         of["returns"] = [min(returns), max(returns)]
         if side in PEERS:
             for own, prefix in ((OURS, ""), (COMPILED, "compiled_")):
@@ -133,8 +131,8 @@ def judge(workload: Workload, rounds: Sequence[Round]) -> list[dict[str, Any]]:
                 words += ", compiled" * (side == COMPILED)
                 found.append((words, statistics.median(ratios), bound))
     best = [max(value for *_, value in r[OURS]["curve"]) for r in rounds]
-    learned = statistics.median(best), workload.learned
-    found.append(("its deterministic return", *learned))
+    learned = "its deterministic return", statistics.median(best), workload.learned
+    found.append(learned)
     return [
         {"demand": words, "value": value, "bound": bound, "holds": value >= bound}
         for words, value, bound in found

@@ -14,10 +14,7 @@ from pydantic.dataclasses import dataclass
 from yieldrl.core.files import read_file
 
 OURS = "yieldrl"
-
-# key of the side of yieldrl whose config says `compile=True`
-COMPILED = "compiled"
-
+COMPILED = "compiled"  # key of the side of yieldrl whose config says `compile=True`
 # what is compared: environment steps per second between two marks, or the seconds of
 # the whole process
 Measure = Literal["steps_per_second", "process_seconds"]
@@ -29,8 +26,7 @@ class Demand:
 
     over: str
     times: float
-    # the same of the compiled side; None where there is none
-    compiled: float | None = None
+    compiled: float | None = None  # of the compiled side; None where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +52,6 @@ class Workload:
 
 
 _FILE = read_file(Path(__file__).with_suffix(".yaml"))
-
 # workload -> what it is. `docs/results/peers-WORKLOAD.json` keeps the result.
 WORKLOADS = {name: Workload(**of) for name, of in _FILE["workloads"].items()}
 

@@ -50,10 +50,7 @@ class Task:
         return {theirs: self.settings[ours] for theirs, ours in names[kind].items()}
 
 
-Side = Callable[[Task], dict[str, Any]]
-
-
-def main(sides: dict[str, Side]) -> None:
+def main(sides: dict[str, Callable[[Task], dict[str, Any]]]) -> None:
     """Read the task from the command line, train by the workload's function, and
     answer."""
     task = Task(**json.loads(sys.argv[1]))
