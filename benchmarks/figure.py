@@ -26,6 +26,7 @@ from .style import save_figure, series
 Run = Mapping[str, Any]
 Runs = Sequence[Run]
 Table = tuple[list[str], list[list[str]]]  # a header, and rows
+RETURN = "episode_return"
 
 
 def parser(*names: str) -> argparse.ArgumentParser:
@@ -127,7 +128,7 @@ def trained(
     trainer: Any,
     digits: int = 2,
     note: Callable[[Any], object] = lambda log: None,
-    name: str = "episode_return",
+    name: str = RETURN,
 ) -> list[list[float]]:
     """Train to the end: steps and return of every evaluation, or another of its
     numbers; `note` gets every log."""
@@ -139,10 +140,11 @@ def trained(
     return curve
 
 
-def score(trainer: Any, episodes: int, digits: int = 2, **how: Any) -> float:
-    """Mean return of deterministic episodes."""
-    logs = trainer.evaluate(episodes, **how)["logs"]
-    return round(float(logs["episode_return"]), digits)
+def score(
+    trainer: Any, episodes: int, digits: int = 2, name: str = RETURN, **how: Any
+) -> float:
+    """Mean return of deterministic episodes, or another of their numbers."""
+    return round(float(trainer.evaluate(episodes, **how)["logs"][name]), digits)
 
 
 def rounded(value: Tensor, digits: int = 3) -> list[Any]:

@@ -142,11 +142,12 @@ def run(device: str, seconds: float, most: int, keep: bool) -> None:
         card = torch.cuda.get_device_properties(device)
         result["card"] = f"{card.name}, {card.total_memory / 2**30:.0f} GiB"
         result["cuda"] = torch.version.cuda
-    asked = {"device": device, "seconds": 2 * seconds}
-    tried = [asked | {"algorithm": name} for name in catalog.folders()]
+    how = {"device": device, "seconds": seconds}
+    longer = how | {"seconds": 2 * seconds}
+    tried = [longer | {"algorithm": name} for name in catalog.folders()]
     result["smoke"] = subprocesses.each(smoke, tried, min(15, os.cpu_count() or 1))
     result["differences"] = subprocesses.call(compare, 1, device=device)
-    runs, how = [], {"device": device, "seconds": seconds}
+    runs = result["runs"] = []
     for case in CASES:
         case |= {"num_envs": min(case["num_envs"], most)}
         asked = {k: x for k, x in case.items() if k != "title"}
@@ -155,7 +156,6 @@ def run(device: str, seconds: float, most: int, keep: bool) -> None:
         for count in sorted({min(n, most) for n in WORLDS}):
             found = tried_out(side, **how, num_envs=count, num_steps=SIZES["num_steps"])
             runs.append({"title": side.__name__, "num_envs": count} | found)
-    result["runs"] = runs
     failed = [x for x in result["smoke"] if not x["ok"]]
     table = results.table(HEADER, rows(result))
     print(*failed, result["differences"], table, results.footer(result), sep="\n")

@@ -32,8 +32,7 @@ def adam(hyper: dict[str, Any]) -> Any:
 def begun(key: Any, hyper: dict[str, Any]) -> Any:
     """An optimizer's state, its steps, and carts at the beginning of episodes."""
     of_actor, of_critic, of_carts = jax.random.split(key, 3)
-    news = (NEW_ACTOR, of_actor), (NEW_CRITIC, of_critic)
-    params = [new(of, (-1, 4))[1] for new, of in news]
+    params = [NEW_ACTOR(of_actor, (-1, 4))[1], NEW_CRITIC(of_critic, (-1, 4))[1]]
     num_envs = hyper["num_envs"]
     carts = fresh(of_carts, num_envs), jnp.zeros(num_envs, int)
     return (adam(hyper)[0](params), jnp.zeros((), int)), carts

@@ -26,10 +26,9 @@ def measure(seed: int, **fields: Any) -> dict[str, Any]:
                     earned = float(log["logs"]["episode_return"])
                     episodes.append((log["sample_step"], earned))
         size = EPISODES_A_POINT
-        ends = range(size, len(episodes) + 1, size)
         lines[name] = [
             [episodes[i - 1][0], statistics.mean(y for _, y in episodes[i - size : i])]
-            for i in ends
+            for i in range(size, len(episodes) + 1, size)
         ]
         late = [earned for step, earned in episodes if 2 * step > episodes[-1][0]]
         numbers[f"return of {name}"] = statistics.mean(late)

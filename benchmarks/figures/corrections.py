@@ -38,9 +38,8 @@ def measure(seed: int, name: str, side: str, **fields: Any) -> dict[str, Any]:
     with trainer_of(task, correction, seed, steps, **fields) as trainer:
         curve = figure.trained(trainer, 4, note_lag)
         final = figure.score(trainer, 20, 4)
-    lag = round(statistics.mean(lags or [0.0]), 3)
-    run = {"side": side, "seed": seed, "final": final}
-    return {**run, "policy_lag": lag, "curve": curve}
+    run = {"side": side, "seed": seed, "final": final, "curve": curve}
+    return run | {"policy_lag": round(statistics.mean(lags or [0.0]), 3)}
 
 
 def table(runs: figure.Runs) -> figure.Table:

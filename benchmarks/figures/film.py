@@ -33,8 +33,7 @@ def measure(seed: int, steps: int = 5_000) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     world = fitted(played(64, 800, seed, generator), generator, steps)
-    length = AFTER + SEEN + AHEAD
-    games = played(NUM_ENVS, length, 10_000 + seed, generator)[AFTER:]
+    games = played(NUM_ENVS, AFTER + SEEN + AHEAD, 10_000 + seed, generator)[AFTER:]
     real, imagined = games["obs"].float(), foreseen(world, games, SEEN)
     ball, paddle = (where(imagined, of) == where(real, of) for of in (BALL, PADDLE))
     wall = ((imagined > SURE) == (real > SURE))[..., BRICK]

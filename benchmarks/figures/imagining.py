@@ -65,10 +65,10 @@ def table(runs: figure.Runs) -> figure.Table:
         of = figure.some(runs, side=side)
         means = np.mean(figure.values(of, "curve"), 0).tolist()
         last = figure.values(of, "curve", -1, 1)
-        row = [side, f"{means[-1][0]:,.0f}", figure.spread(last, ".4g")]
-        rows.append([*row, f"{figure.mean(of, 'cpu_seconds'):.0f}"])
         enough = [f"{step:,.0f}" for step, score in means if score >= -200]
-        rows[-1].insert(3, (enough or ["never"])[0])
+        row = [side, f"{means[-1][0]:,.0f}", figure.spread(last, ".4g")]
+        row += [(enough or ["never"])[0], f"{figure.mean(of, 'cpu_seconds'):.0f}"]
+        rows.append(row)
     if runs[0]["side"] == "sac":
         return [*header[:3], "real steps to -200", header[3]], rows
     return header, [row[:3] + row[4:] for row in rows]

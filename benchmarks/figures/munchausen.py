@@ -17,7 +17,6 @@ from yieldrl.exercises.ch17_your_own_algorithm import solution
 from yieldrl.experiments.plot import Curve
 
 SAYS = figure.said("comparing-munchausen", __doc__)
-
 # of both sides; all else has its default, in Munchausen DQN the paper's
 SETTINGS: dict[str, Any] = {"env_id": "CartPole-v1", "total_steps": 10_000}
 SETTINGS |= {"eval_every": 1_000, "eval_episodes": 10, "device": "cpu", "threads": 1}

@@ -27,7 +27,6 @@ WITHOUT: dict[str, dict[str, Any]] = {
 }
 COMMON: dict[str, Any] = {"batch_size": 64, "hidden_sizes": (64, 64), "train_every": 1}
 COMMON |= {"learning_starts": 500, "tau": 0.01, "anneal_learning_rate": False}
-COMMON |= {"eval_every": 0}
 LOOK_EVERY = 200  # environment steps
 # the states that are valued: upright, and about to fall to either side
 POLES = torch.tensor(
@@ -43,7 +42,7 @@ def measure(seed: int, steps: int = 10_000) -> dict[str, Any]:
         fields = COMMON | settings | {"total_steps": steps, "seed": seed}
         looks: list[tuple[int, float, float]] = []
         lengths: list[float] = []
-        with make_trainer("dqn", fields) as trainer:
+        with make_trainer("dqn", fields | {"eval_every": 0}) as trainer:
             for log in trainer():
                 step = log["sample_step"]
                 if step > steps // 2 and "episode_length" in log["logs"]:

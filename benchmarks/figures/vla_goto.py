@@ -22,8 +22,7 @@ POLICIES = ("vla", "cnn")
 # The tiny model on small grids, where three pairs of colour and shape are never named.
 # All else is the algorithm's defaults.
 GOTO: dict[str, Any] = {"env_id": "yieldrl/GoToPixels-v1", "threads": 1}
-GOTO |= {"env_kwargs": {"goals": "seen"}}
-GOTO |= {"eval_every": 10_000, "eval_episodes": 128}
+GOTO |= {"env_kwargs": {"goals": "seen"}, "eval_every": 10_000, "eval_episodes": 128}
 EPISODES, SEED = 512, 20_000  # of an evaluation: the same grids for every policy
 # pairs of colour and shape that were named in training, those that were held out, and
 # sentences that name any of the objects, whichever is rewarded

@@ -48,10 +48,9 @@ def looks(
     """At every evaluation: transitions, gradient steps and the return."""
     names = ("num_envs", "num_steps", "num_minibatches")
     fields: dict[str, Any] = dict(zip(names, width, strict=True))
-    fields |= {"env_id": "yieldrl/CartPole-v1"}
-    fields |= {"eval_every": LOOK_EVERY, "eval_episodes": 10}
-    fields |= {"anneal_learning_rate": False, "total_steps": steps, "seed": seed}
-    with make_trainer("ppo", fields) as trainer:
+    fields |= {"env_id": "yieldrl/CartPole-v1", "eval_every": LOOK_EVERY}
+    fields |= {"eval_episodes": 10, "anneal_learning_rate": False, "total_steps": steps}
+    with make_trainer("ppo", fields | {"seed": seed}) as trainer:
         for log in trainer():
             if log["log_type"] == "evaluate":
                 value = round(float(log["logs"]["episode_return"]), 2)

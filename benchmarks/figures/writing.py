@@ -14,7 +14,7 @@ from yieldrl.benchmarks.tasks import make_trainer
 from yieldrl.experiments.plot import interval
 
 SAYS = figure.said("writing-defaults", __doc__)
-EPISODES = 1_000
+JUDGED: dict[str, Any] = {"episodes": 1_000, "digits": 4, "seed": 20_000}
 
 
 def measure(seed: int, **fields: Any) -> dict[str, Any]:
@@ -25,13 +25,8 @@ def measure(seed: int, **fields: Any) -> dict[str, Any]:
     with make_trainer("grpo", fields) as trainer:
         for _ in trainer():
             if trainer.cloning is None and "clone" not in found:
-                found["clone"] = right(trainer)
-        return found | {"last": right(trainer)}
-
-
-def right(trainer: Any) -> float:
-    logs = trainer.evaluate(EPISODES, seed=20_000)["logs"]
-    return round(float(logs["success_rate"]), 4)
+                found["clone"] = figure.score(trainer, name="success_rate", **JUDGED)
+        return found | {"last": figure.score(trainer, name="success_rate", **JUDGED)}
 
 
 def table(runs: figure.Runs) -> figure.Table:
