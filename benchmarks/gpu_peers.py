@@ -28,16 +28,6 @@ def settings_of(num_envs: int, num_steps: int) -> dict[str, Any]:
     return {**WORKLOADS["W2"].settings, **size}
 
 
-def timed(rollout: Any, steps: int, seconds: float) -> dict[str, float]:
-    """Steps a second of a function that takes so many steps and waits for them."""
-    rollout()
-    begin, count = time.perf_counter(), 0
-    while time.perf_counter() - begin < seconds:
-        rollout()
-        count += 1
-    return {"steps_per_second": count * steps / (time.perf_counter() - begin)}
-
-
 def rsl_rl(device: str, seconds: float, num_envs: int, num_steps: int) -> Any:
     """rsl-rl-lib's `OnPolicyRunner`, a rollout at a time."""
     import torch
@@ -79,9 +69,9 @@ def jax(device: str, seconds: float, num_envs: int, num_steps: int) -> Any:
         step, carry = partial(learned, hyper=settings), begun(first, settings)
         several = library.jit(lambda carry: library.lax.scan(step, carry, keys)[0])
 
-        def rollouts() -> None:
-            nonlocal carry
-            carry = several(carry)
-            library.block_until_ready(carry)
-
-        return timed(rollouts, len(keys) * num_envs * num_steps, seconds)
+        carry, count = library.block_until_ready(several(carry)), 0
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            carry, count = library.block_until_ready(several(carry)), count + 1
+        took = time.perf_counter() - begin
+    return {"steps_per_second": count * len(keys) * num_envs * num_steps / took}
