@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import yieldrl
-from yieldrl.benchmarks.peers import venvs
+from yieldrl.benchmarks.peers.workloads import PEERS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -114,10 +114,10 @@ def test_whatever_those_need_is_pinned_too():
 
 
 def test_the_peers_have_the_versions_that_we_have():
-    pinned = constraints()
-    for line in (venvs.TORCH, venvs.NUMPY, venvs.MUJOCO, venvs.GYMNASIUM):
-        requirement = Requirement(line)
-        assert str(requirement.specifier) == f"=={pinned[requirement.name]}"
+    pinned, lines = constraints(), {x for of in PEERS.values() for x in of.requirements}
+    shared = [x for x in map(Requirement, lines) if x.name in pinned]
+    assert {x.name for x in shared} >= {"torch", "numpy", "gymnasium"}
+    assert all(str(x.specifier) == f"=={pinned[x.name]}" for x in shared)
 
 
 @pytest.fixture(scope="module")
