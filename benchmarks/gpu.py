@@ -33,8 +33,7 @@ SIZES = {"num_steps": 32, "num_epochs": 4, "num_minibatches": 4}
 CARTS = "yieldrl/CartPole-v1"
 CASES: list[dict[str, Any]] = read_file(Path(__file__).with_suffix(".yaml"))["cases"]
 WARM = 40  # gradient steps, after which everything is compiled and recorded
-HEADER = "what", "environments", "steps a second", "collecting", "advantages"
-HEADER = *HEADER, "gradient steps", "peak memory"
+HEADER = "what", "worlds", "steps/s", "collecting", "advantages", "learning", "memory"
 
 
 def trainer_of(algorithm: str, **fields: Any) -> Any:
@@ -84,10 +83,10 @@ def compare(device: str) -> dict[str, float]:
     here, there = (trainer_of("ppo", **fields, device=x) for x in ("cpu", device))
     there.model.load_state_dict(here.model.state_dict())
     rollout = here.collector.collect(32)
-    moved = rollout.clone().to(there.agent.device)
     for agent in (here.agent, there.agent):
         agent.counters.acted_version = agent.counters.policy_version = 0
-    prepared, same = here.algorithm.prepare(rollout), there.algorithm.prepare(moved)
+    same = there.algorithm.prepare(rollout.clone().to(there.agent.device))
+    prepared = here.algorithm.prepare(rollout)
     found = {k: gap(x, same[k]) for k, x in prepared.items() if x.is_floating_point()}
     batch = prepared.flatten(0, 1)
     here.agent.learn(batch)
@@ -143,8 +142,8 @@ def run(device: str, seconds: float, most: int, keep: bool) -> None:
         result["card"] = f"{card.name}, {card.total_memory / 2**30:.0f} GiB"
         result["cuda"] = torch.version.cuda
     how = {"device": device, "seconds": seconds}
-    longer = how | {"seconds": 2 * seconds}
-    tried = [longer | {"algorithm": name} for name in catalog.folders()]
+    names = catalog.folders()
+    tried = [how | {"algorithm": name, "seconds": 2 * seconds} for name in names]
     result["smoke"] = subprocesses.each(smoke, tried, min(15, os.cpu_count() or 1))
     result["differences"] = subprocesses.call(compare, 1, device=device)
     runs = result["runs"] = []
@@ -171,8 +170,7 @@ def tried_out(function: Callable[..., Any], **asked: Any) -> dict[str, Any]:
         found = subprocesses.call(function, os.cpu_count() or 1, **asked)
     except RuntimeError as reason:
         return {"error": str(reason).strip().splitlines()[-1][:300]}
-    said = f"{found['steps_per_second']:,.0f} steps/s"
-    print(function.__name__, asked, said, flush=True)
+    print(function.__name__, asked, found["steps_per_second"], flush=True)
     return found
 
 

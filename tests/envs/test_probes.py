@@ -1,9 +1,10 @@
-"""The probe worlds: their rules, and that their answers are right."""
+"""The probe worlds: their rules, that their answers are right, and who passes them."""
 
 import gymnasium
 import pytest
 import torch
 
+from yieldrl.algorithms import a2c, dqn, ppo
 from yieldrl.envs import value_iteration
 
 NAMES = ("Reward", "Observation", "Delay", "Cut", "Action", "Choice")
@@ -66,3 +67,31 @@ def test_only_one_is_cut_and_it_never_ends():
     assert "".join(flags.pop("Cut")) == "----c----c"
     assert "".join(flags.pop("Delay")) == "-e-e-e-e-e"
     assert {"".join(of) for of in flags.values()} == {"e" * 10}
+
+
+SETTINGS = {
+    ppo: {"num_steps": 16, "num_minibatches": 2, "normalize_reward": False},
+    a2c: {"learning_rate": 0.02, "normalize_reward": False},
+    dqn: {"num_envs": 16, "learning_rate": 0.02, "learning_starts": 64}
+    | {"train_every": 16, "tau": 0.5, "batch_size": 32},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [("Cut", ppo), ("Action", ppo), ("Delay", dqn), ("Cut", dqn), ("Choice", a2c)],
+)
+def test_algorithms_learn_what_there_is_to_learn(name, algorithm):
+    common = {"env_id": f"yieldrl/Probe{name}-v1", "num_envs": 8, "total_steps": 2_048}
+    common |= {"learning_rate": 0.01, "gamma": 0.8, "hidden_sizes": (16,)}
+    config = algorithm.Config(**(common | SETTINGS[algorithm]), eval_every=0)
+    trainer = algorithm.Trainer(config)
+    for _ in trainer():
+        pass
+    answer = world(name).answer(config.gamma)
+    with torch.no_grad():
+        said = trainer.model.value(answer.obs)
+    value = said.amax(1) if algorithm is dqn else said
+    assert value.tolist() == pytest.approx(answer.value.tolist(), abs=0.25)
+    if answer.action is not None:
+        assert trainer.agent.predict(answer.obs).tolist() == answer.action.tolist()

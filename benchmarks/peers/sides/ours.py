@@ -1,9 +1,9 @@
 """yieldrl as a new user runs it: the config of an algorithm, and a loop."""
 
+import importlib
 from contextlib import closing
+from functools import partial
 from typing import Any
-
-from yieldrl.algorithms import ppo
 
 from .clock import Clock
 from .contract import Task, main
@@ -11,12 +11,15 @@ from .contract import Task, main
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy")
 
 
-def train(task: Task, **beside: Any) -> dict[str, Any]:
-    """PPO, with fields of its config that peers have otherwise."""
-    fields = {"threads": task.threads, "total_steps": task.planned, "seed": task.seed}
-    fields |= {"device": "cpu", "eval_every": 0, "compile": task.compiled}
-    config = ppo.Config.from_dict({**task.settings, **beside, **fields})
-    with ppo.Trainer(config) as trainer:
+def train(algorithm: str, task: Task, **beside: Any) -> dict[str, Any]:
+    """An algorithm, with fields of its config that peers have otherwise."""
+    module = importlib.import_module(f"yieldrl.algorithms.{algorithm}")
+    fields = {**task.settings, **beside, "compile": task.compiled, "device": "cpu"}
+    fields |= {"threads": task.threads, "total_steps": task.planned, "eval_every": 0}
+    if explored := fields.pop("exploration_steps", None):
+        fields["exploration_fraction"] = explored / task.planned
+    config = module.Config.from_dict({**fields, "seed": task.seed})
+    with module.Trainer(config) as trainer:
         clock = Clock(
             task, lambda: trainer.evaluate(task.episodes)["logs"]["episode_return"]
         )
@@ -28,9 +31,8 @@ def train(task: Task, **beside: Any) -> dict[str, Any]:
         return clock.finish(trainer.agent.learn_step, PACKAGES)
 
 
-def many(task: Task) -> dict[str, Any]:
-    return train(task, env_id="yieldrl/CartPole-v1")
-
+ppo, dqn, sac = (partial(train, name) for name in ("ppo", "dqn", "sac"))
+many = partial(ppo, env_id="yieldrl/CartPole-v1")
 
 if __name__ == "__main__":
-    main({"W1": train, "W2": many, "short": train})
+    main({"W1": ppo, "W2": many, "W3": ppo, "W4": dqn, "W5": sac, "short": ppo})
