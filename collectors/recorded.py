@@ -37,7 +37,7 @@ class RecordedCollector(SyncCollector):
 
     def step(self) -> dict[str, Any]:
         begins = self.obs is None or self.stepper.steps == 0
-        full = getattr(self.buffer, "full", False)  # then `add` says what to do
+        full = self.buffer.full  # then `add` says what to do
         if begins or full or self.buffer is not self._into or self._graph.refused:
             return super().step()
         obs, self.obs = self.obs, None

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors.statistics import make_statistics, mean_episode
-from yieldrl.collectors.stepping import Step, Stepper
+from yieldrl.collectors.stepping import Step, Stepper, named_leaves
 from yieldrl.core import spaces
 from yieldrl.envs.arrays import tree_map
 from yieldrl.envs.autoreset import final_info_entry
@@ -239,18 +239,13 @@ class SyncCollector(Collector):
         obs = self.stepper.reset(seed)
         device = getattr(self.agent, "device", torch.device("cpu"))
         parts = obs, self.envs.num_envs, self.report_every, device
-        if device.type not in ("cpu", "mps") and holds_numbers(obs):
-            from yieldrl.core.packed import PackedCopy  # on a GPU alone
+        if self._copies is None and device.type not in ("cpu", "mps"):
+            kinds = (np.asarray(x).dtype.kind for _, x in named_leaves(obs, ""))
+            if not spaces.holds_tensors(obs) and all(kind in "biuf" for kind in kinds):
+                from yieldrl.core.packed import PackedCopy  # on a GPU alone
 
-            self._copies = PackedCopy(device)
+                self._copies = PackedCopy(device)
         self.obs, self.statistics = obs, make_statistics(*parts)  # assigned together
-
-
-def holds_numbers(obs: Any) -> bool:
-    """Whether observations are NumPy arrays of numbers, nested or not."""
-    if hasattr(obs, "items"):
-        return all(map(holds_numbers, obs.values()))
-    return isinstance(obs, np.ndarray) and obs.dtype.kind in "biuf"
 
 
 def collect(collector: Any, num_steps: int, *, new_episodes: bool) -> TensorDict:

@@ -16,12 +16,12 @@ from tensordict import TensorDict
 from torch import Tensor
 from torch.nn import Module
 
+from yieldrl.core.trees import PLAIN, map_tensors
+
 log = logging.getLogger("yieldrl.compile")
 
 MOST = 8
 """Graphs of one function, for other shapes or values; more are not worth their time."""
-
-PLAIN = bool | int | float | str | None
 
 
 class Recorded:
@@ -96,6 +96,7 @@ class Recorded:
         with noticed_waits() as waits:
             result = self.function(*inputs)
         after = self._attributes()
+        reasons = [f"it waits for the GPU: {place}" for place in waits]
         for place in before.keys() | after.keys():
             old, new = before.get(place), after.get(place)
             if old is new or (isinstance(new, PLAIN) and old == new):
@@ -103,10 +104,10 @@ class Recorded:
             if old is None or not _tensors(new) or _layout(old) != _layout(new):
                 number, name = place
                 kind = type(self.owners[number]).__name__
-                self._refuse(f"it changes {kind}.{name}, which a replay would not")
+                reasons.append(f"it changes {kind}.{name}, which a replay would not")
             self._carried.add(place)
-        if waits:
-            self._refuse(f"it waits for the GPU: {waits[0]}")
+        if reasons:
+            self._refuse(reasons[0])
         self._watched.add(self._key(inputs))
         return result
 
@@ -116,18 +117,14 @@ class Recorded:
 
     def _key(self, inputs: tuple[Any, ...]) -> Any:
         """What a graph was recorded for: it is of no use for anything else."""
-        attributes = (
-            (place, _same(value))
-            for place, value in self._attributes().items()
-            if place not in self._carried
-        )
-        state = map(_same, self.state())
-        return _layout(inputs), *attributes, *self._inside(), *state
+        attributes, carried = self._attributes(), self._carried
+        kept = ((k, _same(x)) for k, x in attributes.items() if k not in carried)
+        inside = self._inside([*self.owners, *attributes.values()])
+        return _layout(inputs), *kept, *inside, *map(_same, self.state())
 
-    def _inside(self) -> list[Any]:
+    def _inside(self, parts: list[Any]) -> list[Any]:
         """The numbers and text of all modules, such as `training`, and those numbers
         among their buffers that stay on the CPU, for the host to read."""
-        parts = [*self.owners, *self._attributes().values()]
         modules = [part for part in parts if isinstance(part, Module)]
         inner = (vars(x).values() for module in modules for x in module.modules())
         buffers = (x for module in modules for x in module.buffers())
@@ -150,7 +147,10 @@ class Graph:
     """A recorded function, with the memory of its inputs and its results."""
 
     def __init__(self, recorded: Recorded, inputs: tuple[Any, ...]) -> None:
-        self.inputs = _map(Tensor.clone, inputs)
+        self.inputs = tuple(
+            x.clone() if isinstance(x, TensorDict) else map_tensors(Tensor.clone, x)
+            for x in inputs
+        )
         self.carried = recorded.carried()
         # What was compared lives as long as the graph, so that no other has its id.
         owners = [vars(owner).copy() for owner in recorded.owners]
@@ -209,17 +209,6 @@ def _same(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_same, value))
     return value if isinstance(value, PLAIN) else id(value)
-
-
-def _map(function: Callable[[Tensor], Any], tree: Any) -> Any:
-    """A function of every tensor in nested tuples, mappings and TensorDicts."""
-    if isinstance(tree, Tensor):
-        return function(tree)
-    if isinstance(tree, tuple):
-        return tuple(_map(function, part) for part in tree)
-    if isinstance(tree, dict):
-        return {name: _map(function, part) for name, part in tree.items()}
-    return tree.apply(function) if isinstance(tree, TensorDict) else tree
 
 
 def _pairs(tree: Any) -> list[tuple[Any, Any]]:

@@ -5,6 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
+PLAIN = bool | int | float | str | None
+"""Numbers, text and None, which are compared by their value."""
+
 Path = tuple[str, ...]  # keys to a leaf in nested dicts; `()` is the root
 
 

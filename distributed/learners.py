@@ -23,7 +23,7 @@ from yieldrl.core import (
     ranks,
     seed_everything,
 )
-from yieldrl.core.trees import map_tensors
+from yieldrl.core.trees import PLAIN, map_tensors
 from yieldrl.distributed import references
 from yieldrl.distributed.actors import (
     WAIT_SECONDS,
@@ -40,8 +40,6 @@ log = logging.getLogger("yieldrl.distributed")
 
 DEATH_SECONDS = 5.0
 """Seconds within which Ray notices that a process has ended."""
-
-PLAIN = (bool, int, float, str, type(None))
 
 
 class LearnerError(RuntimeError):
