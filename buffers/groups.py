@@ -12,10 +12,15 @@ from yieldrl.functional import discounted_returns
 SAID = ("valid", "episode", "begins", "ends")
 """Entries that `yieldrl.envs.wrappers.GroupStarts` adds to each transition."""
 
+PLAYED = "reward", "terminated", "truncated", "discount", "policy_version"
+
 
 @dataclass
 class EpisodeGroups:
     """K groups of G episodes, one of each environment of a group, `[K, G]`.
+
+    Its tensors are on the CPU, wherever the rollout is: their sizes depend on numbers,
+    which a GPU is waited for once, by the copy of a few entries.
 
     Attributes:
         returns: Discounted sums of rewards, float32; only valid where `whole`.
@@ -25,6 +30,7 @@ class EpisodeGroups:
         first: Index of its first step in the flattened rollout, `t * N + n`.
         place: For each `valid` step, the index of its episode, `k * G + g`.
         valid: Whether a step of the rollout belongs to an episode, `[T, N]`.
+        device: Where the rollout is, and what is spread to its steps.
     """
 
     returns: Tensor
@@ -34,6 +40,7 @@ class EpisodeGroups:
     first: Tensor
     place: Tensor
     valid: Tensor
+    device: torch.device
 
     @classmethod
     def of(cls, rollout: TensorDict, group_size: int, gamma: float) -> Self:
@@ -47,7 +54,11 @@ class EpisodeGroups:
                 f"the rollout lacks {lacking}, which say where episodes begin and end:"
                 " step the environments in yieldrl.envs.wrappers.GroupStarts"
             )
-        valid, num_envs = rollout["valid"], rollout.batch_size[1]
+        device, num_envs = rollout["valid"].device, rollout.batch_size[1]
+        rollout = rollout.select(*SAID, *PLAYED, strict=False)
+        if device.type != "cpu":
+            rollout = rollout.consolidate().cpu()  # one copy
+        valid = rollout["valid"]
         t, n = valid.nonzero(as_tuple=True)
         groups = num_envs // group_size
         number = rollout["episode"][t, n] * groups + n // group_size
@@ -75,17 +86,14 @@ class EpisodeGroups:
             first=first.view(size),
             place=place,
             valid=valid,
+            device=device,
         )
 
     def spread(self, values: Tensor) -> Tensor:
         """Spread values of episodes `[K, G]` to their steps, `[T, N]`; 0 elsewhere."""
-        steps = torch.zeros(self.valid.shape, dtype=values.dtype, device=values.device)
+        steps = torch.zeros(self.valid.shape, dtype=values.dtype)
         steps[self.valid] = values.flatten()[self.place]
-        return steps
-
-    def gathered(self, values: Tensor) -> Tensor:
-        """Inverse of `spread`: values `[T, N]` at episodes' first steps, `[K, G]`."""
-        return values.flatten()[self.first.clamp(min=0)]
+        return self._sent(steps)
 
     def episodes(self, rollout: TensorDict, which: Tensor) -> TensorDict:
         """Selected episodes as padded rows `[E, T]`, copies; padding is not `valid`.
@@ -96,12 +104,12 @@ class EpisodeGroups:
         """
         length, first = self.length[which], self.first[which]
         longest = int(length.max()) if len(length) else 1
-        step = torch.arange(longest, device=length.device)
+        step = torch.arange(longest)
         inside = step < length.unsqueeze(1)
         num_envs = rollout.batch_size[1]
         index = first.unsqueeze(1) + num_envs * step
-        rows = rollout.flatten(0, 1)[torch.where(inside, index, first.unsqueeze(1))]
-        return rows.set("valid", inside)
+        index = self._sent(torch.where(inside, index, first.unsqueeze(1)))
+        return rollout.flatten(0, 1)[index].set("valid", self._sent(inside))
 
     def pairs(self, rollout: TensorDict) -> TensorDict:
         """Pairs of complete episodes `[P, 2, T]` of groups of two, the better first.
@@ -114,7 +122,11 @@ class EpisodeGroups:
         rows = rows.view(-1, 2, rows.shape[1])
         better = (second > first)[differ].long()
         order = torch.stack((better, 1 - better), dim=1)
-        return rows[torch.arange(len(rows), device=order.device).unsqueeze(1), order]
+        pair = torch.arange(len(rows)).unsqueeze(1)
+        return rows[self._sent(pair), self._sent(order)]
+
+    def _sent(self, x: Tensor) -> Tensor:
+        return x.to(self.device, non_blocking=True)
 
 
 def _differ(values: Tensor, k: Tensor, count: int) -> Tensor:

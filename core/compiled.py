@@ -1,5 +1,6 @@
 """A function of tensors under `torch.compile`, for configs that say `compile=True`."""
 
+import inspect
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,10 @@ log = logging.getLogger("yieldrl.compile")
 
 GRAPHS = ("cuda",)
 """Types of devices for which CUDA graphs are recorded too."""
+
+ISOLATES = "isolate_recompiles" in inspect.signature(torch.compile).parameters
+"""Whether PyTorch can leave out what other trainers compile, where it counts how often
+it compiles; before 2.13 it cannot."""
 
 OPTIONS = {"cpp.use_decompose_tanh": True}  # of PyTorch's compiler: tanh by exp
 
@@ -44,7 +49,7 @@ class Compiled:
                 self.function,
                 fullgraph=True,
                 backend=self._backend,
-                isolate_recompiles=True,  # what other trainers compile is not counted
+                **({"isolate_recompiles": True} if ISOLATES else {}),
             )
         try:
             return self._code(*args)

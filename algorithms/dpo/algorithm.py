@@ -129,6 +129,7 @@ class Algorithm(ppo.Algorithm):
         super().__init__(model, config)
         shared = {id(p): p for p in self.model.parameters() if not p.requires_grad}
         self.reference = copy.deepcopy(self.model, shared).requires_grad_(False)
+        self.whole_pairs = 0  # of the latest rollout
 
     def make_optimizer(self) -> torch.optim.Optimizer:
         parameters, rate = self.model.parameters(), self.config.learning_rate
@@ -145,6 +146,7 @@ class Algorithm(ppo.Algorithm):
         Pairs of equal returns say nothing, and are left out.
         """
         groups = EpisodeGroups.of(rollout, 2, self.config.gamma)
+        self.whole_pairs = int(groups.whole.all(1).sum())
         pairs = groups.pairs(rollout.select("obs", "action", "num_steps", strict=False))
         if len(pairs) > 0:
             pairs["reference"] = log_prob_of(self.reference, pairs)
@@ -152,9 +154,7 @@ class Algorithm(ppo.Algorithm):
 
     def rollout_logs(self, rollout: TensorDict, data: TensorDict) -> Logs:
         """The number of pairs, and the share of pairs dropped for equal returns."""
-        groups = EpisodeGroups.of(rollout, 2, self.config.gamma)
-        whole = groups.whole.all(1).sum()
-        equal = 1 - len(data) / whole.clamp(min=1)
+        equal = 1 - len(data) / max(1, self.whole_pairs)
         return {"dpo/pairs": float(len(data)), "dpo/equal_pairs": equal}
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:

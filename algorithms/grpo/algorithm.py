@@ -136,6 +136,7 @@ class Algorithm(ppo.Algorithm):
         super().__init__(model, config)
         shared = {id(p): p for p in self.model.parameters() if not p.requires_grad}
         self.reference = None
+        self._compared: tuple[Any, ...] | None = None  # a rollout, groups, which used
         if config.kl_coef > 0:
             self.reference = copy.deepcopy(self.model, shared).requires_grad_(False)
 
@@ -171,6 +172,7 @@ class Algorithm(ppo.Algorithm):
         steps = rollout.exclude(*unused, "value")
         episodes = pad_across_ranks(groups.episodes(steps, used), spare=steps[0])
         of_whole = mean_of_all(used[groups.whole & ~groups.mixed.unsqueeze(1)])
+        of_whole = of_whole.to(episodes["valid"].device, non_blocking=True)
         episodes["informative"] = of_whole.expand(episodes.shape)
         if self.reference is not None and len(episodes) > 0:
             episodes["reference"] = log_prob_of(self.reference, episodes)
@@ -178,12 +180,19 @@ class Algorithm(ppo.Algorithm):
 
     def compared(self, rollout: TensorDict) -> tuple[EpisodeGroups, Tensor]:
         """The groups of a rollout `[T, N]`, which gets their `advantage`, and of which
-        of their episodes there is to be learned, bool `[K, G]`."""
-        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
-        whole = groups.whole & ~groups.mixed.unsqueeze(1)
-        advantage = self.relative(groups.returns, whole)
-        rollout["advantage"] = groups.spread(advantage)
-        return groups, whole & (advantage != 0).any(1, keepdim=True)
+        of their episodes there is to be learned, bool `[K, G]`.
+
+        Until `rollout_logs` it is remembered: a GPU is waited for once a rollout.
+        """
+        if self._compared is None or self._compared[0] is not rollout:
+            sizes = self.config.group_size, self.config.gamma
+            groups = EpisodeGroups.of(rollout, *sizes)
+            whole = groups.whole & ~groups.mixed.unsqueeze(1)
+            advantage = self.relative(groups.returns, whole)
+            rollout["advantage"] = groups.spread(advantage)
+            used = whole & (advantage != 0).any(1, keepdim=True)
+            self._compared = rollout, groups, used
+        return self._compared[1:]
 
     def relative(self, returns: Tensor, counted: Tensor) -> Tensor:
         """Advantages `(R - mean(R)) / std(R)` of each group, `[K, G]`, section 4.1.2.
@@ -196,9 +205,9 @@ class Algorithm(ppo.Algorithm):
 
     def rollout_logs(self, rollout: TensorDict, data: TensorDict) -> Logs:
         """Shares of complete episodes, and of groups whose returns differ."""
-        groups = EpisodeGroups.of(rollout, self.config.group_size, self.config.gamma)
-        differ = (groups.gathered(rollout["advantage"]) != 0).any(1)
-        shares = {"whole_episodes": groups.whole, "informative_groups": differ}
+        groups, used = self.compared(rollout)
+        self._compared = None
+        shares = {"whole_episodes": groups.whole, "informative_groups": used.any(1)}
         return {f"grpo/{k}": mean_of_all(x.flatten()) for k, x in shares.items()}
 
     def minibatches(self, data: TensorDict, seed: int) -> Minibatches:

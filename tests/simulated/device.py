@@ -56,7 +56,8 @@ class SimTensor(torch.Tensor):
         others = [x for x in tensors if not isinstance(x, cls) and x.dim() > 0]
         if others and not places and not name.startswith("copy_"):
             raise RuntimeError(f"Expected all tensors on one device, in {name}")
-        if not stays or name.startswith(ASKING) or _by_mask(name, args):
+        reads = not stays and not name.startswith("new_empty")
+        if reads or name.startswith(ASKING) or _by_mask(name, args):
             wait(name)
         if torch.Tag.inplace_view in function.tags:  # the tensor itself has new sizes
             with no_dispatch():
@@ -70,7 +71,7 @@ class SimTensor(torch.Tensor):
         kwargs.pop("pin_memory", None)
         result = launch(function, args, kwargs)
         if not stays:
-            COPIES["back"] += 1
+            COPIES["back"] += reads
             return result
         own = [x for x in tensors if isinstance(x, cls)]
         return pytree.tree_map(lambda x: _wrapped(x, own), result)

@@ -28,22 +28,33 @@ RESET = "envs/batched/inputs.py:_converted"  # of the very first reset
 EPISODES = "collectors/statistics.py"  # every 128 steps of all environments
 WHOLE = "buffers/episodes.py:full"  # every 16 steps: whether all episodes have ended
 DIVERGED = "_local_scalar_dense in abstractions.py:minimize"  # every 100 gradient steps
-GROUPS = "buffers/groups.py", "grpo/algorithm.py:prepare", "dapo/algorithm.py"
-IMAGINED = *GROUPS, SENTENCES, "imagination/", "minibatches.py:transitions"
-IMAGINED = *IMAGINED, "replay.py:add", "replay.py:_starts", "imagined/algorithm.py"
-FITTED = "vla/statistics.py", "vla/policy.py:update_normalization"
+GROUPS = "_to_copy in buffers/groups.py:of"  # once a rollout
+FITTED = "vla/statistics.py:fitted", "vla/policy.py:update_normalization"
+OF_MODELS = {
+    "diagnostics.py": "outcome_errors k_step_errors",
+    "ensemble.py": "fit split",
+    "imagination.py": "measure refresh",
+    "imagining.py": "begin branches comparison drawing goes_on is_stale",
+    "imagined/algorithm.py": "worth",
+    "minibatches.py": "transitions",
+    "replay.py": "add _starts",
+    "trunk.py": "fit_to difference <genexpr>",
+}
+MODELS = [
+    f"{file}:{name}" for file, names in OF_MODELS.items() for name in names.split()
+]
+"""Where a model of the world is fitted and asked, for as long as a rollout takes."""
 OF_ROLLOUTS = {
-    "behavior_cloning": ("buffers/demonstrations.py",),
-    "mbpo": IMAGINED,
-    "ppo_imagined": IMAGINED,
-    "grpo_imagined": (*IMAGINED, *FITTED),
-    "vla_grpo": (*GROUPS, SENTENCES, *FITTED),
+    "behavior_cloning": ("demonstrations.py:__init__", "demonstrations.py:<dictcomp>"),
+    "mbpo": MODELS,
+    "ppo_imagined": (*MODELS, SENTENCES),
+    "grpo_imagined": (*MODELS, GROUPS, SENTENCES, *FITTED),
+    "vla_grpo": (GROUPS, SENTENCES, *FITTED),
     "vla_ppo": (SENTENCES,),
     "vla_ppo_steady": (SENTENCES,),
     "ppo_masked": ("ppo_masked/algorithm.py:prepare",),
-    **dict.fromkeys(["dapo", "dr_grpo", "grpo", "gspo", "rloo"], GROUPS),
-    "reinforce_pp": (*GROUPS, "reinforce_pp/algorithm.py:relative"),
-    "dpo": (*GROUPS, "episode_rows.py"),
+    **dict.fromkeys(["dapo", "dpo", "dr_grpo", "grpo", "gspo", "rloo"], (GROUPS,)),
+    "reinforce_pp": (GROUPS,),
 }
 """Where a rollout is waited for, or a model of the world: sizes depend on numbers."""
 
@@ -80,6 +91,8 @@ def test_it_trains_evaluates_saves_and_goes_on_there(name, tmp_path):
         if trainer.config.collection == "async":  # a thread acts meanwhile
             known = *known, BORDER, "collectors/segments.py"
         assert not places_but(waits.get("train", ()), *known)
+        rollouts = 32 // getattr(trainer.config, "batch_size", 32)
+        assert waits.get("train", {}).get(GROUPS, 0) <= rollouts
         assert not places_but(waits.get("collect", ()), *acting, *known)
         path = trainer.save(tmp_path / "run.pt")
         assert trainer.evaluate(1)["logs"]["episodes"] == 1
