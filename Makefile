@@ -6,7 +6,7 @@ TYPES  := .cache/types/yieldrl
 # One version of each package, so that a newer one is a change that somebody made.
 PIP    := $(BIN)/python -m pip install --quiet -c .ci/constraints.txt
 
-.PHONY: setup course train test test-all pages planted libero robots lint format docs browser bench clean
+.PHONY: setup course train test ray test-all pages planted libero robots lint format matrix release docs browser bench clean
 .DEFAULT_GOAL := setup
 
 # A stamp for each set of packages, so that training needs no pytest, and the tests that
@@ -23,7 +23,12 @@ $(VENV)/.test: $(VENV)/.core
 	$(PIP) --no-deps minatar
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.test
+# Ray, which is large, for the tests of clusters.
+$(VENV)/.ray: $(VENV)/.test
+	$(PIP) -e '.[ray,test]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.ray
 	$(PIP) -e '.[dev]'
 	mkdir -p $(dir $(TYPES)) && ln -sfn ../.. $(TYPES)
 	touch $@
@@ -42,19 +47,13 @@ train: $(VENV)/.core
 
 # A process for each core; one that is done takes over tests of another.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
-# The tests of Ray have a process of their own, as one that has Ray must not fork. They
-# wait much, and so they run beside the others and speak after them.
-RAY_SAID := .cache/tests_of_ray.txt
-define TESTS
-@mkdir -p .cache; \
-$(BIN)/python -m pytest -m 'not slow' tests/distributed >$(RAY_SAID) 2>&1 & ray=$$!; \
-trap 'kill $$ray' INT TERM; \
-$(PYTEST) -m 'not slow' --ignore tests/distributed; main=$$?; \
-wait $$ray; ray=$$?; cat $(RAY_SAID); exit $$((main | ray))
-endef
 
 test: $(VENV)/.test
-	$(TESTS)
+	$(PYTEST) -m 'not slow' --ignore tests/distributed
+
+# One process, because one that has Ray must not fork.
+ray: $(VENV)/.ray
+	$(BIN)/python -m pytest -m 'not slow' tests/distributed
 
 # For a night or a release: every algorithm, engine, simulator, page, notebook and
 # browser. `planted` runs all tests, and sees whether they notice the bugs planted.
@@ -107,6 +106,16 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The same tests on other versions of Python and PyTorch: make matrix PAIRS="3.12:2.14"
+matrix: $(VENV)/.core
+	$(PIP) uv
+	PATH="$(CURDIR)/$(BIN):$$PATH" .ci/matrix $(PAIRS)
+
+# A wheel and an sdist in dist/, which install and train without this folder.
+release: $(VENV)/.core
+	$(PIP) build twine
+	.ci/release $(BIN)/python
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -191,9 +191,10 @@ def test_files_of_pages_are_whole_runs(own_folder):
 def check(words: list[str]) -> None:
     """A command of the project, with options that it has; other programs pass."""
     match words:
-        case ["make", *targets]:
+        case ["make", *words]:
+            targets = {word for word in words if "=" not in word}
             known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
-            assert set(targets) <= set(known), words
+            assert targets <= {*known}, words
         case ["yieldrl", "train", "--config", _, *rest]:  # its page shows the file
             parse_options("ppo", rest)
         case ["yieldrl", "train", name, *rest]:
@@ -242,8 +243,13 @@ def check(words: list[str]) -> None:
             "RAY_AUTH_MODE=token",
         ]:
             pass
-        case ["python", "-m", "venv" | "pip", *_]:
+        case ["python", "-m", "venv" | "pip" | "twine", *_] | ["uv", "sync", *_]:
             pass
+        case ["docker", "build", *_]:
+            assert (ROOT / "Dockerfile").is_file()
+        case ["docker", "run", *rest] | ["uv", "run", *rest]:
+            at = next(i for i, word in enumerate(rest) if word.startswith("yieldrl"))
+            check(["yieldrl", *rest[at + 1 :]])
         case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
             pass
         case _:
