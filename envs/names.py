@@ -16,6 +16,11 @@ from yieldrl.envs.autoreset import ASSEMBLED
 
 Wrap = Callable[[gym.Env], gym.Env]
 
+EXTRAS = {"ale_py": "atari"} | dict.fromkeys(
+    ["gym_aloha", "gym_pusht", "gymnasium_robotics", "metaworld"], "robots"
+)
+"""Package of environments -> the extra that has it."""
+
 Tasks = dict[str, dict[str, Any]]
 """Name of a task -> its `env_kwargs`."""
 
@@ -61,13 +66,14 @@ def find_function(field: str, name: str, called_with: str) -> Any:
 
 def find_spec(env_id: str) -> EnvSpec:
     """The registered spec of an id, `Name-v0` or `module:Name-v0`; ValueError if there
-    is none, ImportError if a game needs ale-py."""
+    is none, ImportError if its package is an extra that is not installed."""
     module, _, name = env_id.rpartition(":")
-    if name.startswith("ALE/"):
-        module = "ale_py"
-        if importlib.util.find_spec(module) is None:
-            needed = f"{env_id} needs ale-py: pip install 'yieldrl[atari]'"
-            raise ImportError(needed)
+    package = "ale_py" if name.startswith("ALE/") else module or name.partition("/")[0]
+    if package in EXTRAS:
+        if importlib.util.find_spec(package) is None:
+            needs = f"{env_id} needs {package.replace('_', '-')}"
+            raise ImportError(f"{needs}: pip install 'yieldrl[{EXTRAS[package]}]'")
+        module = package
     try:
         if module:
             importlib.import_module(module)

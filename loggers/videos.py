@@ -58,12 +58,14 @@ class video(Logger):  # noqa: N801 (used like a function)
 
 
 def refuse_video(trainer: Any) -> None:
-    """Raise ValueError if the environment is all text: there are no frames."""
+    """Raise ValueError if the environment is all text, which has no frames; ImportError
+    without imageio-ffmpeg."""
     if writes(trainer):
         raise ValueError(
             f"{trainer.config.env_id} is text and draws no pictures: leave the video"
             " out, the progress bar and TensorBoard show answers"
         )
+    require_package("imageio_ffmpeg", extra="video")
 
 
 def record_video(
@@ -95,7 +97,6 @@ def record_video(
     from yieldrl.envs import make_eval
 
     refuse_video(trainer)
-    require_package("imageio_ffmpeg", extra="video")
     if (path := Path(path).absolute()).suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
     envs = make_eval(

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -225,6 +226,18 @@ def test_plot_draws_runs(train, capsys):
     assert b"ppo (2 runs)" in Path("all.svg").read_bytes()
     main(["plot", "runs", "--metric", "loss", "--log-type", "train"])
     assert Path("curves.png").is_file()
+
+
+def test_a_film_is_refused_before_playing_where_its_package_is_missing(
+    train, capsys, monkeypatch
+):
+    run, _ = train(), capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(SystemExit, match="2"):
+        main(["evaluate", str(run), "--video", "one.mp4"])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "pip install 'yieldrl[video]'" in err
 
 
 @pytest.mark.slow

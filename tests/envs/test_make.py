@@ -131,6 +131,10 @@ def test_a_missing_package_is_named_with_its_extra(package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, "ale_py", None)
     with pytest.raises(ImportError, match=r"needs ale-py.*yieldrl\[atari\]"):
         make("ALE/Pong-v5", config_of())
+    monkeypatch.setitem(sys.modules, "gym_pusht", None)
+    for module in ("", "gym_pusht:"):
+        with pytest.raises(ImportError, match=r"needs gym-pusht.*yieldrl\[robots\]"):
+            make(f"{module}gym_pusht/PushT-v0", config_of())
 
 
 @pytest.mark.parametrize(
