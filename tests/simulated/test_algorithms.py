@@ -21,7 +21,9 @@ NAMES = [
     for name in (folder.parent.name for folder in FOLDERS)
 ]
 BORDER = "to in core/conversion.py:"  # of actions, for environments of arrays
-SENTENCES = "vla/backends/decoder.py:__call__"  # made tokens, on the CPU
+SENTENCES = tuple(
+    f"{x} in vla/backends/decoder.py:__call__" for x in ("to", "_to_copy")
+)
 FIRST = "core/conversion.py:as_array"  # what the very first step returned is looked at
 MADE = "__init__", "hidden.py:_check_first_states"  # before the first step
 RESET = "envs/batched/inputs.py:_converted"  # of the very first reset
@@ -47,11 +49,11 @@ MODELS = [
 OF_ROLLOUTS = {
     "behavior_cloning": ("demonstrations.py:__init__", "demonstrations.py:<dictcomp>"),
     "mbpo": MODELS,
-    "ppo_imagined": (*MODELS, SENTENCES),
-    "grpo_imagined": (*MODELS, GROUPS, SENTENCES, *FITTED),
-    "vla_grpo": (GROUPS, SENTENCES, *FITTED),
-    "vla_ppo": (SENTENCES,),
-    "vla_ppo_steady": (SENTENCES,),
+    "ppo_imagined": (*MODELS, *SENTENCES),
+    "grpo_imagined": (*MODELS, GROUPS, *SENTENCES, *FITTED),
+    "vla_grpo": (GROUPS, *SENTENCES, *FITTED),
+    "vla_ppo": SENTENCES,
+    "vla_ppo_steady": SENTENCES,
     "ppo_masked": ("ppo_masked/algorithm.py:prepare",),
     **dict.fromkeys(["dapo", "dpo", "dr_grpo", "grpo", "gspo", "rloo"], (GROUPS,)),
     "reinforce_pp": (GROUPS,),
@@ -86,7 +88,7 @@ def test_it_trains_evaluates_saves_and_goes_on_there(name, tmp_path):
     with trainer_of(name, device=str(DEVICE), **{length: 64}) as trainer:
         half = takewhile(lambda log: log[f"{counted}_step"] < 32, trainer())
         waits, _ = waits_by_kind(half)
-        acting = BORDER, FIRST, RESET, WHOLE, EPISODES, SENTENCES, *MADE
+        acting = BORDER, FIRST, RESET, WHOLE, EPISODES, *SENTENCES, *MADE
         known = DIVERGED, *OF_ROLLOUTS.get(name, ())
         if trainer.config.collection == "async":  # a thread acts meanwhile
             known = *known, BORDER, "collectors/segments.py"

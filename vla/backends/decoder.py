@@ -221,7 +221,7 @@ class SentenceTokenizer:
         return [*self._first, *inner, *self._last]
 
     def __call__(self, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens of sentences, padded to the longest of them; it waits for a GPU.
+        """Tokens of sentences, padded to the longest of them; it waits once for a GPU.
 
         From UTF-8 with zeros after it, `[B, S]` uint8, to tokens `[B, T]` int64, zeros
         after each sentence, and where there is a token, `[B, T]` bool.
@@ -235,4 +235,5 @@ class SentenceTokenizer:
         lengths = torch.tensor([len(row) for row in rows]).unsqueeze(1)
         tokens = pad_sequence(rows, batch_first=True)
         mask = torch.arange(tokens.shape[1]) < lengths
-        return tokens.to(text.device), mask.to(text.device)
+        device = text.device
+        return tokens.to(device, non_blocking=True), mask.to(device, non_blocking=True)
