@@ -5,6 +5,7 @@ from .episodes import EpisodeBuffer as EpisodeBuffer
 from .groups import EpisodeGroups as EpisodeGroups
 from .minari_data import write_dataset as write_dataset
 from .minibatches import Minibatches as Minibatches
+from .minibatches import selected as selected
 from .minibatches import sequences as sequences
 from .minibatches import transitions as transitions
 from .prioritized import PrioritizedReplayBuffer as PrioritizedReplayBuffer

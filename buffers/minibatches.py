@@ -14,10 +14,16 @@ from yieldrl.buffers.spec import check_at_least_one
 from yieldrl.core.files import saved_count
 
 
+def selected(rows: TensorDict, where: Tensor) -> TensorDict:
+    """Rows `[B, ...]` where a bool `[B]` is True; a GPU is waited for once, and not for
+    each entry."""
+    return rows[where.nonzero().squeeze(1)]
+
+
 def transitions(rollout: TensorDict) -> TensorDict:
     """The transitions `[B]` of a rollout `[T, N]`, without steps that only reset."""
     flat = rollout.flatten(0, 1)
-    return flat[flat["valid"]] if "valid" in set(flat.keys()) else flat
+    return selected(flat, flat["valid"]) if "valid" in set(flat.keys()) else flat
 
 
 def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
@@ -32,7 +38,9 @@ def sequences(rollout: TensorDict, starts: Collection[str] = ()) -> TensorDict:
     for name in starts:
         first = rollout[name][0].clone().unsqueeze(1)
         rows[name] = first.expand(*rows.batch_size, *first.shape[2:])
-    return rows[rows["valid"].any(1)] if "valid" in set(rows.keys()) else rows
+    if "valid" in set(rows.keys()):
+        return selected(rows, rows["valid"].any(1))
+    return rows
 
 
 def joined(parts: list[TensorDict]) -> TensorDict:

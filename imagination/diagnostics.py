@@ -51,8 +51,9 @@ def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
     scale, errors = real["obs"].flatten(0, 1).std(0, correction=0), []
     scale = scale.where(scale > 1e-6, 1.0)
     for state, row, goes_on in followed(world, real):
-        error = (state - row["next_obs"]) / scale
-        errors.append(error[goes_on].square().mean().sqrt())
+        square = ((state - row["next_obs"]) / scale).square().mean(-1)
+        mean = square.where(goes_on, 0.0).sum() / goes_on.sum()
+        errors.append(mean.sqrt())
     return torch.stack(errors)
 
 
@@ -60,15 +61,12 @@ def k_step_errors(world: WorldModel, real: TensorDict) -> Tensor:
 def outcome_errors(world: WorldModel, data: TensorDict) -> Logs:
     """Errors of the predicted reward and end of real steps `[B]`.
 
-    `reward_error` is the mean absolute one; `end_recall` is there if a step ended at
-    all.
+    `reward_error` is the mean absolute one; `end_recall` is NaN if no step ended.
     """
     prediction = world.predict(world.begin(data["obs"]), data["action"])
     outcome, ended = world.outcome(prediction.outcome), data["terminated"]
-    logs: Logs = {"reward_error": (outcome.reward - data["reward"]).abs().mean()}
-    if bool(ended.any()):
-        logs["end_recall"] = recall_of_ends(outcome.end, ended)
-    return logs
+    error = (outcome.reward - data["reward"]).abs().mean()
+    return {"reward_error": error, "end_recall": recall_of_ends(outcome.end, ended)}
 
 
 class ExploitationWatch(nn.Module):

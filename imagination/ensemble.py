@@ -9,6 +9,7 @@ from gymnasium.spaces import Box
 from tensordict import TensorDict
 from torch import Tensor, nn
 
+from yieldrl.buffers import selected
 from yieldrl.core.conversion import from_zero
 from yieldrl.core.logs import Logs
 from yieldrl.imagination.outcomes import outcome_head, soft_clamp
@@ -171,9 +172,10 @@ def split(data: TensorDict) -> tuple[TensorDict, TensorDict]:
     validates later. Where it leaves one part empty, all are in both.
     """
     held = data["number"] % FOLDS == FOLDS - 1
-    if not bool(held.any()) or bool(held.all()):
+    train, validation = selected(data, ~held), selected(data, held)
+    if len(train) == 0 or len(validation) == 0:
         return data, data
-    return data[~held], data[held]
+    return train, validation
 
 
 def fit(
@@ -220,7 +222,8 @@ def fit(
         improved = bool((errors < least * (1 - IMPROVEMENT)).any())
         better = errors < least
         for weight, kept in zip(now, best, strict=True):
-            kept[better] = weight.detach()[better]
+            mine = better.view(-1, *[1] * (weight.dim() - 1))
+            kept.copy_(torch.where(mine, weight.detach(), kept))
         least = torch.minimum(errors, least)
         waited, epoch = 0 if improved else waited + 1, epoch + 1
     for weight, kept in zip(now, best, strict=True):

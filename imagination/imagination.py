@@ -74,7 +74,9 @@ class ReplayedImagination:
         segment: Any = torch.cat(parts, 1)
         self.branches.add(segment)
         self.fitted_at, self.fits = sample_step, self.fits + 1
-        logs["disagreement"] = segment["disagreement"][segment["valid"]].mean()
+        valid = segment["valid"]
+        disagreement = segment["disagreement"].where(valid, 0.0)
+        logs["disagreement"] = disagreement.sum() / valid.sum()
         return logs
 
     def measure(self, sample_step: int) -> Logs:
@@ -95,7 +97,8 @@ class ReplayedImagination:
         imagined = imagined_return(self.algorithm.imagine(*branches)).mean()
         gained = real["reward"].sum(0).mean()
         logs |= {"imagined_return": imagined, "real_return": gained}
-        logs["exploits_model"] = float(self.watch.look(float(imagined), float(gained)))
+        returns = torch.stack([imagined, gained]).tolist()
+        logs["exploits_model"] = float(self.watch.look(*returns))
         return logs
 
     def latest(self, rows: int) -> TensorDict:

@@ -96,7 +96,7 @@ class PolicyImagination(Algorithm):
         """Update the target; a world model that has not learned yet copies the policy's
         trunk."""
         super().sync_target()
-        if int(self.world.version) == 0:
+        if self.past.model_steps == 0:
             self.world.sync()
 
     def forget_episodes(self) -> None:
@@ -107,7 +107,7 @@ class PolicyImagination(Algorithm):
     def begin(self, rollout: TensorDict) -> tuple[Minibatches, Logs]:
         """Train the world model and imagine; then begin on real and imagined rows."""
         logs: Logs = {}
-        if int(self.past.refreshed) == 0:
+        if self.past.refreshed == 0:
             logs = self.learn_world(rollout)
         real = torch.full_like(rollout["terminated"], -1, dtype=torch.int64)
         rollout["model_version"] = real
@@ -125,17 +125,17 @@ class PolicyImagination(Algorithm):
         """Whether the critic has changed since, as at each refresh but the first."""
         unknown = rollout.get("policy_version", None) is None
         parent: Any = super()
-        return (unknown and bool(self.past.refreshed)) or parent.is_stale(rollout)
+        return (unknown and self.past.refreshed > 0) or parent.is_stale(rollout)
 
     def goes_on(self) -> bool:
         """Whether to imagine branches once more, after all epochs."""
         times = 1 if self.config.real_share == 1 else self.config.refreshes
-        self.past.refreshed.copy_((self.past.refreshed + 1) % times)
-        return bool(self.past.refreshed > 0)
+        self.past.refreshed = (self.past.refreshed + 1) % times
+        return self.past.refreshed > 0
 
     def drawing(self, what: str) -> Generator:
         """A generator whose seed follows from the config's and the learning step."""
-        named = f"{what} {self.counters.learn_step} {int(self.past.refreshed)}"
+        named = f"{what} {self.counters.learn_step} {self.past.refreshed}"
         seed = derive_seed(self.config.seed, named)
         return Generator(self.device).manual_seed(seed)
 
@@ -164,7 +164,7 @@ class PolicyImagination(Algorithm):
         optimizer = self.optimizer if self.config.stages == 1 else self.world_optimizer
         norm = self.config.max_grad_norm
         logs = self.minimize(self.world_loss, data, optimizer, norm)
-        self.world.version += 1
+        self.past.model_steps += 1
         return {k: v for k, v in logs.items() if k.startswith("model/")}
 
     @torch.no_grad()
@@ -197,7 +197,7 @@ class PolicyImagination(Algorithm):
 
     def branches(self) -> list[TensorDict]:
         """New segments `[H, B]`, imagined here or on Ray, or none if none arrived."""
-        asked = self.config.horizon, self.drawing("imagined"), int(self.world.version)
+        asked = self.config.horizon, self.drawing("imagined"), self.past.model_steps
         if self.pool is None:
             return [self.imagine(self.starts(), *asked)]
         return self.pool(self.starts(), *asked) or []
@@ -236,15 +236,18 @@ class PolicyImagination(Algorithm):
         begins = torch.cat([part["obs", "step"][0] == 0 for part in self.segments])
         total = torch.cat([imagined_return(part) for part in self.segments])
         length = torch.cat([part["valid"].float().sum(0) for part in self.segments])
-        imagined = (total[begins] if bool(begins.any()) else total).mean()
+        counted = begins | ~begins.any()
+        imagined = total.where(counted, 0.0).sum() / counted.sum()
         valid = rollout.get("valid", torch.ones_like(rollout["terminated"]))
         ends = ((rollout["terminated"] | rollout["truncated"]) & valid).sum()
         real = (rollout["reward"] * valid).sum() / ends.clamp(min=1)
         logs: Logs = {"imagined/return": imagined, "imagined/real_return": real}
         logs["imagined/length"] = length.mean()
-        if int(self.past.refreshed) == 0 and int(ends) > 0:
-            exploits = self.watch.look(float(imagined), float(real))
-            logs["imagined/exploits"] = float(exploits)
+        if self.past.refreshed == 0:
+            foreseen, reached, ended = torch.stack([imagined, real, ends]).tolist()
+            if ended > 0:
+                exploits = self.watch.look(foreseen, reached)
+                logs["imagined/exploits"] = float(exploits)
         return logs
 
     # What the policy learns from.
@@ -292,7 +295,7 @@ class PolicyImagination(Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         logs = super().learn(data)
         if self.config.stages == 1:
-            self.world.version += 1
+            self.past.model_steps += 1
         return logs
 
 
@@ -314,15 +317,26 @@ def alike_in_entries(parts: list[TensorDict]) -> list[TensorDict]:
 
 
 class Past(nn.Module):
-    """Steps of current episodes, `ages [N]`, and the count of refreshed branches."""
+    """Steps of current episodes, `ages [N]`, and what the host counts.
+
+    Attributes:
+        refreshed: How often branches were imagined since the rollout.
+        model_steps: Gradient steps of the model of the world.
+    """
 
     ages: Tensor
-    refreshed: Tensor
 
     def __init__(self, num_envs: int) -> None:
         super().__init__()
         self.register_buffer("ages", torch.zeros(num_envs, dtype=torch.int64))
-        self.register_buffer("refreshed", torch.zeros((), dtype=torch.int64))
+        self.refreshed = self.model_steps = 0
+
+    def get_extra_state(self) -> dict[str, int]:
+        """The counts, which a checkpoint holds beside the buffers."""
+        return {"refreshed": self.refreshed, "model_steps": self.model_steps}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        self.refreshed, self.model_steps = state["refreshed"], state["model_steps"]
 
     def follow(self, rollout: TensorDict) -> Tensor:
         """The number of each step in its episode, `[T, N]`, of the next rollout."""

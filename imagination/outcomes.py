@@ -84,13 +84,13 @@ def encode_reward_termination(reward: Tensor, terminated: Tensor) -> Tensor:
     tensor([0, 1, 2])
     """
     rewarded = reward == 1
-    odd = reward[~rewarded & (reward != 0)]
-    if len(odd) > 0:
-        raise ValueError(
-            f"three classes know rewards of 0 and 1 alone, got {odd[0].item():g}:"
-            " choose outcome='number' or 'symlog'"
-        )
-    if bool((rewarded & ~terminated).any()):
+    odd = ~rewarded & (reward != 0)
+    if bool((odd | (rewarded & ~terminated)).any()):
+        if odd.any():
+            raise ValueError(
+                f"three classes know rewards of 0 and 1 alone, got {reward[odd][0]:g}:"
+                " choose outcome='number' or 'symlog'"
+            )
         raise ValueError(
             "a step has a reward of 1 and goes on, which is none of the three classes:"
             " end the episode with its success, or choose outcome='number'"
@@ -107,7 +107,8 @@ def class_weights(classes: Tensor, count: int, most: float = 20.0) -> Tensor:
     >>> class_weights(torch.tensor([0, 0, 0, 1]), 2)
     tensor([0.6667, 2.0000])
     """
-    counts = torch.bincount(classes.flatten(), minlength=count).float()
+    known = torch.arange(count, device=classes.device)
+    counts = (classes.flatten().unsqueeze(1) == known).sum(0).float()
     weights = classes.numel() / (count * counts.clamp(min=1))
     return torch.where(counts > 0, weights.clamp(max=most), 1.0)
 

@@ -65,7 +65,6 @@ class TrunkWorld(WorldModel):
 
     change_std: Tensor
     fitted: Tensor
-    version: Tensor
 
     def __init__(self, policy: Any, outcome: str = "three_classes") -> None:
         super().__init__(policy.observation_space, policy.action_space)
@@ -87,7 +86,6 @@ class TrunkWorld(WorldModel):
         self.pool = AttentionPool(width, self.outcome.outputs)
         self.register_buffer("change_std", torch.ones((), dtype=torch.float32))
         self.register_buffer("fitted", torch.tensor(False))
-        self.register_buffer("version", torch.zeros((), dtype=torch.int64))
 
     def sync(self) -> None:
         """Take the weights of the policy's trunk."""
@@ -124,12 +122,13 @@ class TrunkWorld(WorldModel):
         The first call also measures the scale of changes of embeddings.
         """
         self.outcome.fit_to(data["reward"], data["terminated"])
-        goes_on = data[~data["terminated"]]
-        if bool(self.fitted) or len(goes_on) == 0:
-            return
-        change = difference(goes_on["next_obs"], goes_on["obs"])
-        self.change_std.copy_(change.square().mean().sqrt().clamp(min=1e-6))
-        self.fitted.fill_(True)
+        goes_on = ~data["terminated"]
+        change = squared_change(data["next_obs"], data["obs"])
+        mean = (change * goes_on).sum() / goes_on.sum()
+        kept = self.fitted | ~goes_on.any()
+        std = torch.where(kept, self.change_std, mean.sqrt().clamp(min=1e-6))
+        self.change_std.copy_(std)
+        self.fitted |= goes_on.any()
 
     def loss(self, data: TensorDict) -> tuple[Tensor, Logs]:
         """The mean loss of transitions `[B]` between states, and metrics.
@@ -138,8 +137,8 @@ class TrunkWorld(WorldModel):
         that of a model that predicts no change; an end has no next state.
         """
         predicted = self.predict(data["obs"], data["action"])
-        error = difference(predicted.next_obs, data["next_obs"]) / self.change_std
-        error = error.square().flatten(1).mean(1) * ~data["terminated"]
+        error = squared_change(predicted.next_obs, data["next_obs"])
+        error = error / self.change_std.square() * ~data["terminated"]
         outcome = data["reward"], data["terminated"]
         wrong = self.outcome.loss(predicted.outcome, *outcome).mean()
         loss = error.mean() + wrong
@@ -154,10 +153,12 @@ class TrunkWorld(WorldModel):
         return trunk, [p for p in trained if id(p) not in inside]
 
 
-def difference(state: TensorDict, other: TensorDict) -> Tensor:
-    """Differences of the embeddings that may change, in states `[B]`: `[B, k, W]`."""
-    changing = state["changing"][0]
-    return state[PROMPT][:, changing] - other[PROMPT][:, changing]
+def squared_change(state: TensorDict, other: TensorDict) -> Tensor:
+    """The mean squared difference of the embeddings that may change, of states `[B]`:
+    `[B]`."""
+    changing = state["changing"]
+    square = (state[PROMPT] - other[PROMPT]).square().mean(-1)
+    return square.where(changing, 0.0).sum(1) / changing.sum(1)
 
 
 @torch.no_grad()
@@ -175,7 +176,8 @@ def change_errors(world: TrunkWorld, real: TensorDict) -> Tensor:
     for state, row, goes_on in followed(world, real):
         here = goes_on & ~row["terminated"]  # after an end there is no state
         wrong, still = (
-            difference(x, row["next_obs"])[here].square().sum() for x in (state, start)
+            squared_change(x, row["next_obs"]).where(here, 0.0).sum()
+            for x in (state, start)
         )
         errors.append(wrong / still)
     return torch.stack(errors)

@@ -26,7 +26,7 @@ def until_learning(run):
 
 def imagined(own, count=None):
     """A segment from real states on, of all of an algorithm's starts or the first."""
-    asked = own.config.horizon, own.drawing("imagined"), int(own.world.version)
+    asked = own.config.horizon, own.drawing("imagined"), own.past.model_steps
     return own.imagine(own.starts()[:count], *asked)
 
 

@@ -93,6 +93,12 @@ class OnePassModule(nn.Module, ABC):
         output = self.evaluate(observations, actions)
         return output.log_prob, output.entropy
 
+    @property
+    def normalization_known(self) -> bool:
+        """Whether there is nothing left to fit."""
+        both = self.proprio_statistics, self.action_statistics
+        return all(one.fitted for one in both if one is not None)
+
     def update_normalization(
         self, proprio: Tensor | None, actions: Tensor | None
     ) -> None:

@@ -162,7 +162,7 @@ class VLAPolicy(Policy):
     def update_normalization(self, data: TensorDict) -> None:
         """Let the model fit statistics that are unknown; known ones do not change."""
         fit = getattr(self.model, "update_normalization", None)
-        if fit is None:
+        if fit is None or getattr(self.model, "normalization_known", False):
             return
         proprio, action = self.reader.proprio(data["obs"]), data.get("action", None)
         rows = data.get("valid", ...)

@@ -6,6 +6,7 @@ from tensordict import TensorDict
 
 from yieldrl.algorithms import vla_grpo
 from yieldrl.algorithms.episode_rows import log_prob_of
+from yieldrl.buffers import selected
 from yieldrl.functional import discounted_returns
 from yieldrl.imagination.config import WorldModelConfig
 from yieldrl.imagination.imagining import ImaginationSchedule, PolicyImagination
@@ -68,9 +69,10 @@ class Algorithm(PolicyImagination, vla_grpo.Algorithm):
         returns = discounted_returns(*played)[0].view(-1, self.config.group_size)
         advantage = self.relative(returns, torch.ones_like(returns, dtype=torch.bool))
         kept = (advantage != 0).any(1, keepdim=True).expand(advantage.shape).flatten()
-        branches = segment.transpose(0, 1)[kept]
-        spread = advantage.flatten()[kept].unsqueeze(1).expand(branches.shape)
-        branches["advantage"], branches["used"] = spread.clone(), branches["valid"]
+        rows = segment.transpose(0, 1).contiguous()
+        rows["advantage"] = advantage.flatten().unsqueeze(1).expand(rows.shape).clone()
+        branches = selected(rows, kept)
+        branches["used"] = branches["valid"]
         if self.reference is not None and len(branches) > 0:
             branches["reference"] = log_prob_of(self.reference, branches)
         return branches

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
+from yieldrl.buffers import selected
 
 from .config import Config
 from .model import Model
@@ -52,7 +53,7 @@ class Algorithm(abstractions.Algorithm):
     def learn(self, data: TensorDict) -> Logs:
         """`Q(s, a) += alpha (td_target - Q(s, a))` for every transition of `[B]`."""
         if "valid" in data.keys():  # noqa: SIM118 - TensorDict iterates over the batch
-            data = data[data["valid"]]  # skip steps that only reset
+            data = selected(data, data["valid"])  # skip steps that only reset
         state, action = self.model.state(data["obs"]), data["action"]
         td_error = self.td_target(data) - self.model.table[state, action]
         update = self.entry_rate(state, action) * td_error

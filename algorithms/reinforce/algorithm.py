@@ -11,6 +11,7 @@ from torch import Tensor
 
 from yieldrl import abstractions
 from yieldrl.abstractions import Logs
+from yieldrl.buffers import selected
 from yieldrl.functional import discounted_returns
 from yieldrl.networks import RunningMean
 
@@ -56,7 +57,8 @@ class Algorithm(abstractions.Algorithm):
             episodes.get("discount", self.config.gamma),
         )
         steps = episodes.flatten(0, 1)
-        return steps[steps["valid"]].select("obs", "action", "returns")
+        steps = steps.select("obs", "action", "returns", "valid")
+        return selected(steps, steps["valid"]).exclude("valid")
 
     def weight(self, returns: Tensor) -> Tensor:
         """The factor of the gradient of `log pi`: returns minus a baseline."""

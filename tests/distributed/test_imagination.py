@@ -34,8 +34,7 @@ def learned(name):
         return run.algorithm, (run.buffer.sample(8), 2, run.imagination.fits)
     until_learning(run)
     algorithm = run.algorithm
-    version = int(algorithm.world.version)
-    return algorithm, (algorithm.starts(), 3, version)
+    return algorithm, (algorithm.starts(), 3, algorithm.past.model_steps)
 
 
 def pool_of(algorithm, count=1):

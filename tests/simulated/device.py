@@ -21,7 +21,14 @@ backend_registration._setup_privateuseone_for_python_backend("sim")
 DEVICE = torch.device("sim", 0)
 WAITS: list[str] = []
 ROOT = Path(__file__).resolve().parents[2]
-ASKING = "_local_scalar_dense", "nonzero", "masked_select", "unique", "equal"
+ASKING = (
+    "_local_scalar_dense",
+    "nonzero",
+    "masked_select",
+    "unique",
+    "equal",
+    "bincount",
+)
 
 
 class SimTensor(torch.Tensor):

@@ -31,31 +31,28 @@ EPISODES = "collectors/statistics.py"  # every 128 steps of all environments
 WHOLE = "buffers/episodes.py:full"  # every 16 steps: whether all episodes have ended
 DIVERGED = "_local_scalar_dense in abstractions.py:minimize"  # every 100 gradient steps
 GROUPS = "_to_copy in buffers/groups.py:of"  # once a rollout
-FITTED = "vla/statistics.py:fitted", "vla/policy.py:update_normalization"
-OF_MODELS = {
-    "diagnostics.py": "outcome_errors k_step_errors",
-    "ensemble.py": "fit split",
-    "imagination.py": "measure refresh",
-    "imagining.py": "begin branches comparison drawing goes_on is_stale",
-    "imagined/algorithm.py": "worth",
-    "minibatches.py": "transitions",
-    "replay.py": "add _starts",
-    "trunk.py": "fit_to difference <genexpr>",
-}
-MODELS = [
-    f"{file}:{name}" for file, names in OF_MODELS.items() for name in names.split()
-]
+FITTED = "_local_scalar_dense in vla/statistics.py:fitted"  # until it is known
+SELECTED = "nonzero in buffers/minibatches.py:selected"
+MODELS = (
+    SELECTED,  # branches that end, and steps to validate with
+    "_local_scalar_dense in imagination/ensemble.py:fit",  # patience, once an epoch
+    "tolist in imagination/imagination.py:measure",
+    "tolist in imagination/imagining.py:comparison",
+    "_local_scalar_dense in buffers/replay.py:add",
+    "nonzero in buffers/replay.py:_starts",
+)
 """Where a model of the world is fitted and asked, for as long as a rollout takes."""
 OF_ROLLOUTS = {
     "behavior_cloning": ("demonstrations.py:__init__", "demonstrations.py:<dictcomp>"),
     "mbpo": MODELS,
     "ppo_imagined": (*MODELS, *SENTENCES),
-    "grpo_imagined": (*MODELS, GROUPS, *SENTENCES, *FITTED),
-    "vla_grpo": (GROUPS, *SENTENCES, *FITTED),
+    "grpo_imagined": (*MODELS, GROUPS, *SENTENCES, FITTED),
+    "vla_grpo": (GROUPS, *SENTENCES, FITTED),
     "vla_ppo": SENTENCES,
     "vla_ppo_steady": SENTENCES,
     "ppo_masked": ("ppo_masked/algorithm.py:prepare",),
     **dict.fromkeys(["dapo", "dpo", "dr_grpo", "grpo", "gspo", "rloo"], (GROUPS,)),
+    "reinforce": (SELECTED,),
     "reinforce_pp": (GROUPS,),
 }
 """Where a rollout is waited for, or a model of the world: sizes depend on numbers."""
