@@ -182,6 +182,7 @@ class TestPredicting:
         evaluate(Watching(), counters(mode), 12, seed=0)
 
 
+@pytest.mark.filterwarnings("ignore:The given buffer is not:UserWarning")  # of 2.11
 def test_exported_it_acts_as_the_agent_does(tmp_path):
     observation = Dict(a=VECTOR, b=Discrete(3, start=1))
     agent = agent_of(observation, Box(-2, 2, (3,)), normalize_observation=True)

@@ -60,6 +60,7 @@ def interrupted(function, after):
         return trace
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # else Python 3.12 tells of none at first
     sys.settrace(trace)
     try:
         function()

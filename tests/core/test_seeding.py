@@ -78,7 +78,10 @@ def test_what_draws_globally_goes_on_in_the_generator():
 
 def test_a_compiler_in_another_thread_changes_nothing_here():
     """PyTorch says of all threads that they compile while one of them does."""
-    with torch.compiler._compile_session_context():
+    context = getattr(torch.compiler, "_compile_session_context", None)
+    if context is None:
+        pytest.skip("PyTorch before 2.13 has no context in which it says so")
+    with context():
         assert torch.compiler.is_compiling()
         assert not is_traced()
 
