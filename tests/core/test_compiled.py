@@ -6,7 +6,7 @@ import logging
 import pytest
 import torch
 
-from yieldrl.core.compiled import Compiled
+from yieldrl.core.compiled import Compiled, with_own_code
 
 
 def test_it_says_when_it_compiles_and_when_again(traced, caplog):
@@ -44,3 +44,9 @@ def test_a_copy_compiles_for_itself(traced):
     other = copy.deepcopy(call)
     assert other(torch.ones(1)).tolist() == [2]
     assert len(traced) == 2
+
+
+def test_an_older_pytorch_can_tell_functions_apart_by_their_code():
+    first, second = with_own_code(abs), with_own_code(len)
+    assert first.__code__ != second.__code__
+    assert (first(-2), second("ab")) == (2, 2)
