@@ -215,6 +215,24 @@ def plot(
 
 @_command
 @usage_errors()
+def report(runs: Runs, out: str = "report.html", max_video_mb: float = 8) -> None:
+    """Write a page about runs: one HTML file to send to somebody, or to keep.
+
+    It has their curves, configs and what differs in them, evaluations, films, versions
+    and machines, and needs no other file and no network.
+
+    Args:
+        runs: Folders of runs, or folders that hold such folders.
+        out: File to write.
+        max_video_mb: Megabytes up to which the newest film of a run is put in.
+    """
+    from yieldrl.experiments import report as page
+
+    print(page.write(runs, out, max_video_mb))
+
+
+@_command
+@usage_errors()
 def check(
     chapter: Positional[str], file: str | None = None, json: bool = False
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 _SUFFIXES = (".png", ".svg")
-_COLUMNS, _LABEL_WIDTH = 2, 44  # of the legend, below the axes
+_LABEL_WIDTH = 44  # of the legend, below the axes
 OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 """Fields in which the runs of one group may differ."""
 
@@ -145,21 +145,23 @@ def blank(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
-    """The matplotlib figure of some curves; a notebook shows it.
+def figure(drawn: Sequence[Curve], ylabel: str, width: float = 7) -> Figure:
+    """The matplotlib figure of some curves, so many inches wide; a notebook shows it.
 
     ImportError if matplotlib is not installed.
     """
     texts = [_legend_text(curve) for curve in drawn]
     lines = sum(text.count("\n") + 1 for text in texts)
-    picture = blank(7, 4.2 + 0.2 * lines / _COLUMNS)
+    columns = max(1, int(width / 3.5))
+    picture = blank(width, 0.6 * width + 0.2 * lines / columns)
     axes = picture.subplots()
     for curve, label in zip(drawn, texts, strict=True):
         axes.plot(curve.steps, curve.mean, label=label)
         axes.fill_between(curve.steps, curve.low, curve.high, alpha=0.2, linewidth=0)
-    axes.set(xlabel="environment steps", ylabel=ylabel)
+    axes.set(xlabel="environment steps", ylabel=wrapped(ylabel, _LABEL_WIDTH))
+    axes.locator_params(axis="x", nbins=int(1.3 * width))  # more labels would overlap
     axes.grid(alpha=0.3)
-    picture.legend(loc="outside lower center", ncols=_COLUMNS, fontsize="small")
+    picture.legend(loc="outside lower center", ncols=columns, fontsize="small")
     return picture
 
 

@@ -1,17 +1,20 @@
 """Files in the folder of a run: their writers, and how to read them.
 
 config.yaml       the whole run, loadable with `--config`  `trainer.run.claim`
-run.json          which trainer, which versions            `trainer.run.claim`
+run.json          trainer, command, versions, machine      `trainer.run.claim`
 owner.json        the process that trains or trained here  `trainer.run.claim`
 cluster.json      the workers on Ray, and their progress   `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
+evaluations/      the episodes of an evaluation            `yieldrl evaluate`
 """
 
 import csv
 import io
 import json
+import os
 import platform
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -23,11 +26,13 @@ import torch
 
 import yieldrl
 from yieldrl import loggers
+from yieldrl.core import resolve_device
 from yieldrl.core.config_blocks import flat, to_blocks
 from yieldrl.core.files import read_file, to_yaml
 from yieldrl.loggers.files import BEST, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
+EVALUATIONS = "evaluations"
 
 
 def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
@@ -36,20 +41,34 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     `whole` is the run in blocks; by default it is made from the trainer, with the path
     of its model's class, and without loggers, which the trainer does not know.
     """
-    trainer.run.description = description(trainer, whole)
-    write_description(trainer.run.claim(), trainer.run.description)
+    folder, facts = trainer.run.claim(), description(trainer, whole)
+    facts["command"] = read_run(folder).get("command", facts["command"])  # the first
+    trainer.run.description = facts
+    write_description(folder, facts)
 
 
 def description(trainer: Any, whole: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The content of `run.json`: which trainer, its config, and versions."""
+    """The content of `run.json`: trainer, config, command, versions and machine."""
+    device = resolve_device(trainer.config.device)
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
+    main = getattr(sys.modules["__main__"], "__spec__", None)  # of `python -m`
+    name = f"python -m {main.name.removesuffix('.__main__')}" if main else ""
+    words = shlex.join(sys.argv[1:])
     return {
         "trainer": type(trainer).__module__,
+        "command": f"{name or Path(sys.argv[0]).name} {words}".strip(),
         "config": _blocks(trainer) if whole is None else whole,
         "versions": {
             "yieldrl": yieldrl.__version__,
             "torch": str(torch.__version__),
             "gymnasium": gymnasium.__version__,
             "python": platform.python_version(),
+        },
+        "machine": {
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+            "device": str(device),
+            "gpu": gpu,
         },
         "threads": torch.get_num_threads(),
     }
@@ -198,18 +217,23 @@ def read_curve(
         FileNotFoundError: If the run has no `logs.csv`.
         ValueError: If the metric was not logged, or a row cannot be read.
     """
-    path = Path(run_dir) / LOGS
-    logged: set[str] = set()
-    curve: dict[int, float] = {}
-    for kind, name, step, value in _rows(path):
-        logged.add(f"{kind}/{name}")
-        if (kind, name) == (log_type, metric):
-            curve[step] = value
-    if not curve:
-        has = ", ".join(sorted(logged)) or "nothing"
+    curves = read_curves(run_dir)
+    if f"{log_type}/{metric}" not in curves:
+        has = ", ".join(sorted(curves)) or "nothing"
+        path = Path(run_dir) / LOGS
         raise ValueError(f"{path}: no {log_type}/{metric}; it has {has}")
-    steps = np.array(sorted(curve))
-    return steps, np.array([curve[step] for step in steps.tolist()])
+    return curves[f"{log_type}/{metric}"]
+
+
+def read_curves(run_dir: str | Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """`log_type/metric` -> what `read_curve` returns, of all that was logged."""
+    logged: dict[str, dict[int, float]] = {}
+    for kind, name, step, value in _rows(Path(run_dir) / LOGS):
+        logged.setdefault(f"{kind}/{name}", {})[step] = value
+    return {
+        name: (np.array(sorted(curve)), np.array([curve[x] for x in sorted(curve)]))
+        for name, curve in logged.items()
+    }
 
 
 def last_step(run_dir: str | Path) -> int:
