@@ -201,15 +201,16 @@ def plot(
     from yieldrl.experiments import comparison
     from yieldrl.experiments import plot as plots
 
-    file, of = out or f"{kind}.png", {"metric": metric, "log_type": log_type}
     ranges = comparison.parse_ranges(normalize)
     if kind != "curves":
-        files = comparison.draw(kind, runs, file, **of, ranges=ranges)
+        logged = {"metric": metric, "log_type": log_type}
+        drawing = comparison.figure(kind, runs, ranges, **logged)
     elif ranges:
         raise ValueError("--normalize is for --kind iqm and --kind profile")
     else:
-        files = plots.draw(runs, file, **of)
-    for path in files:
+        curves = plots.curves(runs, metric, log_type)
+        drawing = plots.figure(curves, f"{log_type}/{metric}")
+    for path in plots.save(drawing, out or f"{kind}.png"):
         print(path)
 
 

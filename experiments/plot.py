@@ -42,29 +42,6 @@ class Curve:
     num_runs: int
 
 
-def draw(
-    runs: Sequence[str | Path],
-    out: str | Path = "curves.png",
-    *,
-    metric: str = "episode_return",
-    log_type: str = "evaluate",
-) -> list[Path]:
-    """Write the curves of runs as a PNG and an SVG file; both files.
-
-    Args:
-        runs: Folders of runs, or folders that hold such folders.
-        out: File to write, with the endings `.png` and `.svg`.
-        metric: Metric to draw.
-        log_type: Where it was logged: `collect`, `train` or `evaluate`.
-
-    Raises:
-        FileNotFoundError: If a path leads to no run.
-        ValueError: If a run did not log the metric, or there is no run.
-        ImportError: If matplotlib is not installed.
-    """
-    return save(figure(curves(runs, metric, log_type), f"{log_type}/{metric}"), out)
-
-
 def save(drawing: Figure, out: str | Path) -> list[Path]:
     """Write a figure as a PNG and an SVG file; both files."""
     out = Path(out)
@@ -81,10 +58,18 @@ def curves(
     metric: str = "episode_return",
     log_type: str = "evaluate",
 ) -> list[Curve]:
-    """One curve for each group of runs that differ in their seed alone."""
+    """One curve for each group of runs that differ in their seed alone.
+
+    Args:
+        runs: Folders of runs, or folders that hold such folders.
+        metric: Metric to draw.
+        log_type: Where it was logged: `collect`, `train` or `evaluate`.
+
+    Raises:
+        FileNotFoundError: If a path leads to no run.
+        ValueError: If no run logged the metric, or there is no run.
+    """
     folders = run_files.find_runs(runs)
-    if not folders:
-        raise ValueError("no runs: name at least one folder of a run")
     settings = {folder: setting(folder) for folder in folders}
     groups: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     lacking: list[str] = []

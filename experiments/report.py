@@ -48,12 +48,9 @@ def write(
         WriteError: If the file cannot be written.
     """
     folders = run_files.find_runs(runs)
-    if not folders:
-        raise ValueError("no runs: name at least one folder of a run")
     facts = [_facts(folder, max_video_mb * 1e6) for folder in folders]
-    for one in facts:
-        if [x["name"] for x in facts].count(one["name"]) > 1:
-            one["name"] = str(one["folder"])
+    if len({one["name"] for one in facts}) < len(facts):
+        facts = [{**one, "name": str(one["folder"])} for one in facts]
     configs = [one["config"] for one in facts]
     names = list(dict.fromkeys(name for config in configs for name in config))
     rows = {name: [config.get(name, "") for config in configs] for name in names}
@@ -75,15 +72,10 @@ def _facts(folder: Path, max_video: float) -> dict[str, Any]:
     """What the files of a run say."""
     about, config = run_files.read_run(folder), run_files.read_config(folder)
     curves, index = run_files.read_curves(folder), read_index(folder / "checkpoints")
-    evaluated = {
-        name.removeprefix("evaluate/"): values[-1]
-        for name, (_, values) in curves.items()
-        if name.startswith("evaluate/")
-    }
-    if evaluated:
-        evaluated["sample_step"] = max(
-            steps[-1] for name, (steps, _) in curves.items() if "evaluate/" in name
-        )
+    evaluated: dict[str, Any] = {}
+    for name, (steps, values) in curves.items():
+        if name.startswith("evaluate/"):
+            evaluated |= {name.removeprefix("evaluate/"): values[-1], "at": steps[-1]}
     running, cluster = False, folder / run_status.FILE
     with suppress(OSError):  # a folder that is only to be read
         running = run.in_use(folder)
@@ -118,15 +110,14 @@ def _evaluations(folder: Path) -> list[dict[str, Any]]:
         facts = _json(path)
         try:
             returns = [float(one["episode_return"]) for one in facts["episodes"]]
-            successes = [one.get("success") for one in facts["episodes"]]
+            successes = [one.get("success") for one in facts["episodes"]]  # or None
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ValueError(f"{path}: no evaluation as yieldrl writes it") from None
-        mean = sum(returns) / max(1, len(returns))
-        spread = (sum((x - mean) ** 2 for x in returns) / max(1, len(returns))) ** 0.5
-        known = bool(returns) and None not in successes
-        share = sum(map(bool, successes)) / len(returns) if known else None
-        summary = {"mean": mean, "std": spread, "success": share}
-        found.append({"name": path.stem, **facts, **summary})
+        facts |= {"name": path.stem, "success": None}
+        facts |= {"mean": np.mean(returns or [0]), "std": np.std(returns or [0])}
+        if returns and None not in successes:
+            facts["success"] = np.mean(successes)
+        found.append(facts)
     return found
 
 

@@ -194,7 +194,7 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
 def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     """Folders that hold a `logs.csv`: those given, and those directly below them.
 
-    FileNotFoundError if one of the paths leads to none.
+    FileNotFoundError if one of the paths leads to none, ValueError without paths.
     """
     runs: list[Path] = []
     for path in map(Path, paths):
@@ -205,6 +205,8 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
                 f"{path}: neither it nor a folder in it has a {LOGS}"
             )
         runs += folders
+    if not runs:
+        raise ValueError("no runs: name at least one folder of a run")
     return list(dict.fromkeys(runs))
 
 

@@ -82,10 +82,11 @@ def test_the_interval_is_that_of_the_bootstrapped_mean():
 def test_png_and_svg_are_written(tmp_path, monkeypatch):
     run = make_run(tmp_path / "run", {1: 1.0, 2: 2.0})
     for out in ("curve.v2", "curve.v2.png", "curve.v2.svg"):
-        files = plot.draw([run], tmp_path / "figures" / out)
+        drawing = plot.figure(plot.curves([run]), "return")
+        files = plot.save(drawing, tmp_path / "figures" / out)
         assert [file.name for file in files] == ["curve.v2.png", "curve.v2.svg"]
         assert files[0].read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in files[1].read_bytes()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'yieldrl\[plot\]'"):
-        plot.draw([run], tmp_path / "x.png")
+        plot.figure(plot.curves([run]), "return")
