@@ -4,25 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
+from run_folders import make_run
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.cli import main
-from yieldrl.experiments import comparison, run_files
+from yieldrl.experiments import comparison
 from yieldrl.experiments.comparison import estimate, improvement, iqm, profile
-from yieldrl.loggers.files import write_atomically
 
-X = np.array(
-    [
-        [0.0, 0.3, -0.3],
-        [-0.9, -0.5, -1],
-        [0.1, 1.3, -0.5],
-        [-0.6, 0.5, 0.4],
-        [0.1, -0.9, 0],
-    ]
-)
-Y = np.array(
-    [[1.1, -0.9, -0.1], [-1.5, -0.9, -1.4], [0.2, -0.9, 0.7], [0.6, 0.2, -2.1]]
-)
+rng = np.random.default_rng(7)
+X, Y = (np.round(rng.normal(mean, 1, (n, 3)), 1) for mean, n in ((0, 5), (0.4, 4)))
 
 
 def test_statistics_are_those_of_a_hand_and_of_rliable():
@@ -49,35 +39,20 @@ def test_resamples_are_drawn_for_each_task_by_itself():
     scores = np.tile([[0.0, 5.0, 9.0, 100.0]], (6, 1))
     value, low, high = estimate(lambda s: s.mean((-2, -1)), scores)
     assert value == low == high == 28.5
-    apart = estimate(
-        lambda s: s[..., 0] + s[..., 1], np.array([[0.0, 1.0], [1.0, 0.0]])
-    )
-    assert (apart[1].min(), apart[2].max()) == (0.0, 2.0)  # never drawn together
-
-
-def finished(folder, module, score, task="CartPole-v1", at=100, **config):
-    rows = f"evaluate,50,0,episode_return,7\nevaluate,{at},0,episode_return,{score}\n"
-    head = "log_type,sample_step,learn_step,metric,value\n"
-    write_atomically(folder / "logs.csv", head + rows)
-    made = module.Config(env_id=task, eval_every=0, total_steps=100, **config)
-    with module.Trainer(made) as trainer:
-        trainer.run.folder = folder
-        run_files.describe(trainer)
-    return folder
+    _, low, high = estimate(lambda s: s.sum(-1), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert (low.min(), high.max()) == (0.0, 2.0)  # never drawn together
 
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """Two algorithms, two tasks and seeds; PPO has another rate on each task."""
+    """Two algorithms, two tasks and seeds; each task has a rate of its own."""
     monkeypatch.chdir(tmp_path)
-    scores = iter(range(10, 90, 10))
-    rates = {"CartPole-v1": 0.1, "Acrobot-v1": 0.2}
-    for (name, module), task, seed in itertools.product(
-        (("ppo", ppo), ("dqn", dqn)), rates, (1, 2)
-    ):
-        fields = {"seed": seed, "learning_rate": rates[task]}
-        folder = tmp_path / "runs" / f"{name}{task}{seed}"
-        finished(folder, module, next(scores), task, **fields)
+    rates, kinds = {"CartPole-v1": 0.1, "Acrobot-v1": 0.2}, {"ppo": ppo, "dqn": dqn}
+    many = itertools.product(kinds, rates, (1, 2))
+    for score, (name, task, seed) in zip(range(10, 90, 10), many, strict=True):
+        fields = {"seed": seed, "learning_rate": rates[task], "total_steps": 100}
+        points, folder = {50: 7, 100: score}, tmp_path / "runs" / f"{name}{task}{seed}"
+        make_run(folder, points, kinds[name], env_id=task, **fields)
     return tmp_path / "runs"
 
 
@@ -104,9 +79,7 @@ def test_the_command_draws_each_kind(runs, capsys):
     (row,) = (text.get_text() for text in axes.get_yticklabels())
     assert row == "dqn > ppo\n1 (1 to 1)"
     (axes,) = comparison.figure("profile", [runs], ranges).axes
-    steps, shares = axes.lines[
-        1
-    ].get_data()  # of PPO, whose scores are 0.1, 0.2 ... 0.4
+    steps, shares = axes.lines[1].get_data()  # of PPO: 0.1, 0.2, 0.3, 0.4
     assert dict(zip(steps, shares, strict=True))[0.2] == 0.5
     (axes,) = comparison.figure("iqm", [runs], ranges).axes
     assert axes.get_title().startswith("2 runs of each algorithm on each of 2 tasks;")
@@ -133,14 +106,10 @@ def test_what_is_missing_is_said(runs, capsys):
         assert said in capsys.readouterr().err
 
 
-def test_runs_that_are_not_finished_are_refused(runs):
-    early = finished(runs / "early", ppo, 5, at=99)
-    with pytest.raises(
-        ValueError, match=r"is 5, of step 99 of 100: there must be a final"
-    ):
-        comparison.scores([early])
-    (early / "config.yaml").unlink()
-    with pytest.raises(
-        ValueError, match=r"no config.yaml and run.json, which say what"
-    ):
-        comparison.scores([early])
+def test_runs_that_are_not_finished_are_refused(tmp_path):
+    run = make_run(tmp_path / "early", {99: 5}, total_steps=100)
+    with pytest.raises(ValueError, match=r"is 5, of step 99 of 100: there must be"):
+        comparison.scores([run])
+    (run / "config.yaml").unlink()
+    with pytest.raises(ValueError, match=r"no config.yaml and run.json, which say"):
+        comparison.scores([run])

@@ -4,21 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from run_folders import make_run
 
 from yieldrl.algorithms import dqn, ppo
-from yieldrl.experiments import plot, run_files
-from yieldrl.loggers.files import write_atomically
-
-
-def make_run(folder, points, module=ppo, **config):
-    rows = [f"evaluate,{s},0,episode_return,{v}\n" for s, v in points.items()]
-    head = "log_type,sample_step,learn_step,metric,value\n"
-    write_atomically(folder / "logs.csv", head + "".join(rows))
-    if config:
-        with module.Trainer(module.Config(eval_every=0, **config)) as trainer:
-            trainer.run.folder = folder
-            run_files.describe(trainer)
-    return folder
+from yieldrl.experiments import plot
 
 
 def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path):

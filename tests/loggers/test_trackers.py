@@ -138,19 +138,3 @@ def test_a_run_of_wandb_without_a_network(make_trainer):
     run_id = (trainer.run.folder / "wandb_id.txt").read_text().strip()
     assert [file.name for file in runs] == [f"run-{run_id}.wandb"] * 2
     assert all(file.stat().st_size for file in runs)
-
-
-@pytest.mark.slow
-def test_interleaved_runs_of_trackio_without_a_network(make_trainer):
-    package = pytest.importorskip("trackio", reason="needs trackio, and pillow < 13")
-    from trackio.sqlite_storage import SQLiteStorage
-
-    trainers = [make_trainer(total_steps=40, eval_every=40) for _ in range(2)]
-    loops = [loggers.trackio("test", every=20)(trainer)() for trainer in trainers]
-    for _ in zip(*loops, strict=True):
-        assert package.context_vars.current_run.get() is None
-    for trainer in trainers:
-        token = (trainer.run.folder / "trackio_id.txt").read_text().strip()
-        logs = SQLiteStorage.get_logs("test", f"{trainer.run.folder.name}-{token}")
-        steps = [row["step"] for row in logs if "evaluate/episode_return" in row]
-        assert steps == [40]
