@@ -6,7 +6,7 @@ from yieldrl.loggers.files import write_atomically
 
 
 def make_run(folder, points, module=ppo, metric="evaluate,episode_return", **config):
-    """Write a metric, step -> value, into `logs.csv`; and the config if there is one."""
+    """Write a metric, step -> value, into `logs.csv`; and the config, if given."""
     kind, name = metric.split(",")
     rows = [f"{kind},{step},0,{name},{value}\n" for step, value in points.items()]
     file, head = folder / "logs.csv", "log_type,sample_step,learn_step,metric,value\n"

@@ -50,7 +50,7 @@ def test_any_cut_gives_the_gradients_of_the_whole_batch(size, parts):
     assert written["seen"].tolist() == [1] * size
 
 
-def test_the_loss_sees_parts_that_differ_by_one_at_most():
+def test_the_loss_sees_parts_that_differ_by_one_at_most_and_nested_results_arrive():
     sizes = []
     weight = nn.Parameter(torch.ones(()))
 
@@ -62,16 +62,12 @@ def test_the_loss_sees_parts_that_differ_by_one_at_most():
     assert sizes == [2, 3, 2, 3]
     assert weight.grad.item() == pytest.approx(4.5)
 
-
-def test_results_in_nested_keys_arrive_too():
-    weight = nn.Parameter(torch.ones(()))
-
-    def loss(data):
+    def nested(data):
         data["nested", "twice"] = 2 * data["nested", "x"]
         data["nested", "x"] = data["nested", "x"] + 1
         return (weight * data["nested", "x"]).mean(), {}
 
     data = TensorDict({"nested": {"x": torch.arange(3.0)}}, [3])
-    accumulate_gradients(loss, data, [weight], 2)
+    accumulate_gradients(nested, data, [weight], 2)
     assert data["nested", "twice"].tolist() == [0, 2, 4]
     assert data["nested", "x"].tolist() == [1, 2, 3]

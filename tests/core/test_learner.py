@@ -1,6 +1,7 @@
 """What every algorithm does alike: it counts, it watches, it lends itself to act."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from torch import nn
 
 from yieldrl.abstractions import Agent, Algorithm
 from yieldrl.algorithms.rollouts import evaluate_rollout
-from yieldrl.core import CheckpointError, Config
+from yieldrl.core import CheckpointError, Config, Counters
 
 
 class Line(Algorithm):
@@ -45,6 +46,13 @@ def test_a_step_is_counted_and_taken_in_train_mode():
     assert line.modes == [True, True]
     assert not line.model.training
     assert (line.counters.learn_step, line.counters.policy_version) == (2, 2)
+
+
+def test_counters_that_are_saved_are_restored_in_place():
+    state, counters = asdict(Counters(1, 2, 3, 4, 5, 6)), Counters()
+    assert [*state.values()] == [1, 2, 3, 4, 5, 6]
+    counters.restore({**state, "generator": None})
+    assert counters == Counters(1, 2, 3, 4, 5, 6)
 
 
 def test_each_step_draws_numbers_of_its_own():

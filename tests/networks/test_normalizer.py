@@ -15,6 +15,7 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.core import Utf8Text
+from yieldrl.core.running_statistics import combine_moments, masked_moments
 from yieldrl.networks import ObservationNormalizer, RewardScaler, make_encoder
 from yieldrl.networks.normalizer import RunningMoments
 
@@ -40,6 +41,23 @@ def test_moments_are_those_of_all_data_in_any_portions(sizes, offset, spread, se
     assert moments.count.item() == len(data)
     np.testing.assert_allclose(moments.mean, exact.mean(0), rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(moments.var, exact.var(0), rtol=1e-3, atol=1e-5)
+
+
+def test_moments_of_parts_combined_are_those_of_all_rows():
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(40, 3, dtype=torch.float64, generator=generator) * 5 + 2
+    where = torch.rand(40, generator=generator) < 0.5
+    mean, var, n = masked_moments(rows, where)
+    torch.testing.assert_close(mean, rows[where].mean(0))
+    torch.testing.assert_close(var, rows[where].var(0, correction=0))
+    assert n == where.sum()
+    other = masked_moments(rows, ~where)
+    mean, var, n = combine_moments(mean, var, n, *other)
+    torch.testing.assert_close(mean, rows.mean(0))
+    torch.testing.assert_close(var, rows.var(0, correction=0))
+    nobody = masked_moments(rows, torch.zeros(40, dtype=torch.bool))
+    after = combine_moments(mean, var, n, *nobody)
+    torch.testing.assert_close(after, (mean, var, n))
 
 
 def test_moments_of_long_runs_stay_finite_and_right():
