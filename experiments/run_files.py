@@ -51,12 +51,9 @@ def description(trainer: Any, whole: dict[str, Any] | None = None) -> dict[str, 
     """The content of `run.json`: trainer, config, command, versions and machine."""
     device = resolve_device(trainer.config.device)
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
-    main = getattr(sys.modules["__main__"], "__spec__", None)  # of `python -m`
-    name = f"python -m {main.name.removesuffix('.__main__')}" if main else ""
-    words = shlex.join(sys.argv[1:])
     return {
         "trainer": type(trainer).__module__,
-        "command": f"{name or Path(sys.argv[0]).name} {words}".strip(),
+        "command": _command(),
         "config": _blocks(trainer) if whole is None else whole,
         "versions": {
             "yieldrl": yieldrl.__version__,
@@ -72,6 +69,15 @@ def description(trainer: Any, whole: dict[str, Any] | None = None) -> dict[str, 
         },
         "threads": torch.get_num_threads(),
     }
+
+
+def _command() -> str:
+    """How this program was called, without the folders where it lies."""
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)  # of `python -m`
+    name = f"python -m {main.name.removesuffix('.__main__')}" if main else ""
+    if "kernel_launcher" in name:  # Jupyter's and Colab's
+        return "a notebook"
+    return f"{name or Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip()
 
 
 def write_description(folder: Path, facts: dict[str, Any]) -> None:
