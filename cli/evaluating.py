@@ -131,16 +131,14 @@ def _keep(result: Any, trainer: Any, seed: int, folder: Path, how: str) -> None:
     from yieldrl.loggers.files import WriteError, write_atomically
 
     step, count = trainer.agent.sample_step, len(result.returns)
-    columns = {"episode_return": result.returns, "length": result.lengths}
-    if result.successes is not None:
-        columns["success"] = result.successes
+    told = {"success": result.successes} if result.successes is not None else {}
+    columns = {"episode_return": result.returns, "length": result.lengths, **told}
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     facts = {"env_id": trainer.config.env_id, "sample_step": step, "seed": seed}
     facts["episodes"] = [dict(zip(columns, row, strict=True)) for row in rows]
     name = f"step_{step:09d}-seed{seed}-{count}{how}.json"
     try:
-        file = folder / run_files.EVALUATIONS / name
-        write_atomically(file, json.dumps(facts, indent=1) + "\n")
+        write_atomically(folder / run_files.EVALUATIONS / name, json.dumps(facts))
     except WriteError as reason:  # a folder of somebody else's
         print(f"yieldrl: {reason}", file=sys.stderr)
 

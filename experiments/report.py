@@ -23,9 +23,7 @@ from yieldrl.loggers.files import write_atomically
 
 TEMPLATE = Path(__file__).with_name("report.html")
 FIRST = ("evaluate/", "collect/")  # kinds whose curves are open; others are folded
-SPREAD = re.compile("/(episodes|episode_return_(std|min|max))$")
-"""Metrics that need no curve of their own."""
-
+SPREAD = re.compile("/(episodes|episode_return_(std|min|max))$")  # need no curve
 UNNAMED = ("loggers", "run_name", "run_root")  # fields that no result depends on
 
 _WIDTH = 4.8  # inches of a figure: as wide as a telephone, letters and all
@@ -82,7 +80,7 @@ def _facts(folder: Path, max_video: float) -> dict[str, Any]:
     workers = run_status.workers(_json(cluster)) if cluster.is_file() else []
     films = sorted((folder / "videos").glob("*.mp4"))
     small = [film for film in films if film.stat().st_size <= max_video]
-    film = small[-1] if small else None
+    film = next(reversed(small), None)
     return {
         "folder": folder,
         "name": folder.absolute().name,
@@ -96,7 +94,8 @@ def _facts(folder: Path, max_video: float) -> dict[str, Any]:
         "saved": [path.name for path in list_checkpoints(folder)[:1]],
         "evaluations": _evaluations(folder),
         "workers": "\n".join(workers),
-        "film": film and {"name": film.name, "data": _base64(film)},
+        "film": film and film.name,
+        "data": film and base64.b64encode(film.read_bytes()).decode(),
         "left_out": [x.name for x in films[-1:] if x not in small],
         "curves": curves,
         "setting": plot.setting(folder),
@@ -126,7 +125,8 @@ def _figures(facts: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
     labels = plot.labels({one["folder"]: one["setting"] for one in facts})
     names = dict.fromkeys(name for one in facts for name in one["curves"])
     found: dict[str, dict[str, str]] = {"figures": {}, "more": {}}
-    for name in sorted(names, key=_place):
+    order = ("evaluate/episode_return", "evaluate/", "collect/episode_return", "")
+    for name in sorted(names, key=lambda x: [not x.startswith(y) for y in order]):
         groups: dict[str, list[Any]] = {}
         for one in facts:
             if name in one["curves"] and not SPREAD.search(name):
@@ -137,15 +137,6 @@ def _figures(facts: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
             place = "figures" if name.startswith(FIRST) else "more"
             found[place][name] = _svg(plot.figure(curves, name, _WIDTH))
     return found
-
-
-def _place(metric: str) -> tuple[Any, ...]:
-    """Where a metric comes: evaluations before all others, and returns first."""
-    return (
-        not metric.startswith(FIRST[0]),
-        not metric.endswith("/episode_return"),
-        metric,
-    )
 
 
 def _lines(label: str, group: list[Any]) -> list[plot.Curve]:
@@ -176,10 +167,6 @@ def _json(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text("utf-8")))
     except (TypeError, ValueError) as reason:
         raise ValueError(f"{path}: {reason}") from None
-
-
-def _base64(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
 
 
 def _number(value: Any) -> str:

@@ -13,15 +13,7 @@ from yieldrl.loggers.writer import Write, Writer
 
 
 class Tracker(Writer):
-    """Logs to a tracker, where a run of ours is one run, over all of its loops.
-
-    Metrics are `train/loss`, `collect/episode_return` and so on, over `sample_step`.
-
-    Args:
-        project: The project that the run belongs to.
-        every: Environment steps that one point averages over; 0 logs every log.
-        init_kwargs: Further arguments of the `init` of the tracker's package.
-    """
+    """Logs to a tracker, where a run of ours is one run, over all of its loops."""
 
     package: ClassVar[str]  # also the name of the extra that installs it
     kept: ClassVar[str]  # the file in the run's folder with its token
@@ -41,7 +33,7 @@ class Tracker(Writer):
 
     @abstractmethod
     def log(self, run: Any, metrics: dict[str, float], row: Any) -> None:
-        """Log the metrics of a row."""
+        """Log the metrics of a row, by their full names."""
 
     @contextmanager
     def open(self, trainer: Any, position: Any) -> Iterator[Write]:
