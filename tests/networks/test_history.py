@@ -128,12 +128,10 @@ class TestLSTM:
 
 
 class TestMemory:
-    def test_everything_begins(self):
+    def test_it_says_whose_episode_begins(self):
         state, first = Memory(3, CPU).recall(2)
         assert state.tolist() == [[0, 0, 0]] * 2
         assert first.tolist() == [True, True]
-
-    def test_it_says_whose_episode_begins(self):
         memory = Memory(1, CPU)
         memory.begin([True, False])  # nothing is under way yet: all of them begin
         assert memory.recall(2)[1].tolist() == [True, True]
@@ -147,15 +145,13 @@ class TestMemory:
         memory.begin(True)
         assert memory.recall(2)[1].tolist() == [True, True]
 
-    def test_another_number_of_episodes_must_be_begun(self):
+    def test_another_number_of_episodes_must_be_begun_and_it_is_saved(self):
         memory = Memory(1, CPU)
         memory.recall(2)
         with pytest.raises(ValueError, match=r"3 observations, but 2 .* begin_episode"):
             memory.recall(3)
         memory.begin()
         assert len(memory.recall(3)[0]) == 3
-
-    def test_it_is_saved(self):
         memory, other = Memory(1, CPU), Memory(1, CPU)
         assert memory.state_dict() == {}
         memory.recall(2)

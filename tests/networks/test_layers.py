@@ -25,7 +25,7 @@ def pairs(mlp):
     return list(zip(parameters[::2], parameters[1::2], strict=True))
 
 
-def test_mlp_gives_its_last_layer_a_gain_of_its_own():
+def test_mlp_gives_its_last_layer_a_gain_of_its_own_or_keeps_pytorchs_start():
     last_gain = 0.01
     layers = pairs(MLP([5, 16, 16, 3], last_gain=last_gain))
     gains = [2**0.5, 2**0.5, last_gain]
@@ -33,9 +33,6 @@ def test_mlp_gives_its_last_layer_a_gain_of_its_own():
         values = torch.linalg.svdvals(weight.detach())
         torch.testing.assert_close(values, torch.full_like(values, gain))
         assert (bias == 0).all()
-
-
-def test_mlp_without_a_gain_keeps_pytorchs_start():
     torch.manual_seed(3)
     tested = MLP([5, 16, 3])
     torch.manual_seed(3)

@@ -15,7 +15,6 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.core import Utf8Text
-from yieldrl.core.running_statistics import combine_moments, masked_moments
 from yieldrl.networks import ObservationNormalizer, RewardScaler, make_encoder
 from yieldrl.networks.normalizer import RunningMoments
 
@@ -41,23 +40,6 @@ def test_moments_are_those_of_all_data_in_any_portions(sizes, offset, spread, se
     assert moments.count.item() == len(data)
     np.testing.assert_allclose(moments.mean, exact.mean(0), rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(moments.var, exact.var(0), rtol=1e-3, atol=1e-5)
-
-
-def test_moments_of_parts_combined_are_those_of_all_rows():
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randn(40, 3, dtype=torch.float64, generator=generator) * 5 + 2
-    where = torch.rand(40, generator=generator) < 0.5
-    mean, var, n = masked_moments(rows, where)
-    torch.testing.assert_close(mean, rows[where].mean(0))
-    torch.testing.assert_close(var, rows[where].var(0, correction=0))
-    assert n == where.sum()
-    other = masked_moments(rows, ~where)
-    mean, var, n = combine_moments(mean, var, n, *other)
-    torch.testing.assert_close(mean, rows.mean(0))
-    torch.testing.assert_close(var, rows.var(0, correction=0))
-    nobody = masked_moments(rows, torch.zeros(40, dtype=torch.bool))
-    after = combine_moments(mean, var, n, *nobody)
-    torch.testing.assert_close(after, (mean, var, n))
 
 
 def test_moments_of_long_runs_stay_finite_and_right():
@@ -149,6 +131,13 @@ def test_fresh_statistics_change_nothing_but_the_extremes():
     torch.testing.assert_close(normalizer(obs), torch.tensor([[0.5, -10.0, 10.0]]))
     normalizer = ObservationNormalizer(VECTOR, limit=2.5)
     assert normalizer(torch.full((1, 3), 9.0)).tolist() == [[2.5] * 3]
+    # What is no quantity passes as it is, also alone.
+    for space in (IMAGE, Discrete(4), Utf8Text(6), Box(0, 1, (2,), np.int8)):
+        normalizer = ObservationNormalizer(space)
+        obs = torch.tensor(np.array([space.sample() for _ in range(3)]))
+        normalizer.update(obs)
+        assert normalizer(obs) is obs
+        assert normalizer.state_dict() == {}
 
 
 NESTED = Dict(
@@ -194,17 +183,6 @@ def test_leaves_of_a_dict(as_tensordict):
     assert torch.equal(normalized["body"]["mode"], obs["body"]["mode"])
     assert torch.equal(normalized["lamps"], obs["lamps"])
     assert obs["body"]["joints"].mean() > 3, "the observation itself is left alone"
-
-
-@pytest.mark.parametrize(
-    "space", [IMAGE, Discrete(4), Utf8Text(6), Box(0, 1, (2,), np.int8)]
-)
-def test_what_is_no_quantity_passes_alone_too(space):
-    normalizer = ObservationNormalizer(space)
-    obs = torch.tensor(np.array([space.sample() for _ in range(3)]))
-    normalizer.update(obs)
-    assert normalizer(obs) is obs
-    assert normalizer.state_dict() == {}
 
 
 def test_what_is_not_valid_does_not_count():
