@@ -18,6 +18,8 @@ from tyro.extras import SubcommandApp
 from yieldrl.cli import evaluating, training
 from yieldrl.cli.errors import fail, nearest, parsing_errors, usage_errors
 
+Runs = Annotated[Positional[tuple[str, ...]], arg(help_behavior_hint="(required)")]
+
 _app = SubcommandApp()
 _names: list[str] = []
 
@@ -173,23 +175,61 @@ def status(run: Positional[str]) -> None:
 @_command
 @usage_errors()
 def plot(
-    runs: Annotated[Positional[tuple[str, ...]], arg(help_behavior_hint="(required)")],
-    out: str = "curves.png",
+    runs: Runs,
+    kind: Literal["curves", "iqm", "improvement", "profile"] = "curves",
+    out: str | None = None,
     metric: str = "episode_return",
     log_type: Literal["collect", "train", "evaluate"] = "evaluate",
+    normalize: tuple[str, ...] = (),
 ) -> None:
-    """Draw learning curves; runs that differ only in their seed become one line.
+    """Draw learning curves, or compare algorithms by what their runs reached.
+
+    Runs that differ only in their seed belong together.
 
     Args:
         runs: Folders of runs, or folders that hold such folders.
-        out: Image file to write; an .svg is written beside it.
+        kind: `curves` is a metric over the steps of training. The others compare the
+            last values of the runs: `iqm` is the interquartile mean of each algorithm,
+            `improvement` the probability that a run of one is better than a run of
+            another, `profile` the share of runs above each score.
+        out: Image file to write, by default KIND.png; an .svg is written beside it.
         metric: Metric to draw.
         log_type: The kind of log that has the metric.
+        normalize: For `iqm` and `profile` of several tasks: the scores of each task
+            that become 0 and 1, as in `CartPole-v1=0:500 Acrobot-v1=-500:-80`.
     """
+    from yieldrl.experiments import comparison
     from yieldrl.experiments import plot as plots
 
-    for path in plots.draw(runs, out, metric=metric, log_type=log_type):
+    ranges = comparison.parse_ranges(normalize)
+    if kind != "curves":
+        logged = {"metric": metric, "log_type": log_type}
+        drawing = comparison.figure(kind, runs, ranges, **logged)
+    elif ranges:
+        raise ValueError("--normalize is for --kind iqm and --kind profile")
+    else:
+        curves = plots.curves(runs, metric, log_type)
+        drawing = plots.figure(curves, f"{log_type}/{metric}")
+    for path in plots.save(drawing, out or f"{kind}.png"):
         print(path)
+
+
+@_command
+@usage_errors()
+def report(runs: Runs, out: str = "report.html", max_video_mb: float = 8) -> None:
+    """Write a page about runs: one HTML file to send to somebody, or to keep.
+
+    It has their curves, configs and what differs in them, evaluations, films, versions
+    and machines, and needs no other file and no network.
+
+    Args:
+        runs: Folders of runs, or folders that hold such folders.
+        out: File to write.
+        max_video_mb: Megabytes up to which the newest film of a run is put in.
+    """
+    from yieldrl.experiments import report as page
+
+    print(page.write(runs, out, max_video_mb))
 
 
 @_command

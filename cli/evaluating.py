@@ -1,5 +1,7 @@
 """`yieldrl evaluate`, and the evaluation at the end of training."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,7 @@ def evaluate(
         evaluation = None
         if suite is not None:
             folder = Path(run) if Path(run).is_dir() else path.parent
-            default = folder / "evaluations" / f"{Path(suite).stem}.json"
+            default = folder / run_files.EVALUATIONS / f"{Path(suite).stem}.json"
             file = default if out is None else Path(out)
             given = suite, path.name, seed, episodes_per_task, workers
             evaluation = _suite_evaluation(trainer, file, *given)
@@ -74,7 +76,8 @@ def evaluate(
             _play_suite(evaluation, films)
             return
         how = {"every_episode": not writes(trainer), "in_order": in_order}
-        print(report(trainer, episodes, seed, **how))
+        kept = path.parent.parent if path.parent.name == run_files.CHECKPOINTS else None
+        print(report(trainer, episodes, seed, **how, folder=kept))
         if video is not None:
             with usage_errors():
                 print(f"video: {record_video(trainer, video, seed=seed)}")
@@ -87,8 +90,12 @@ def report(
     *,
     every_episode: bool = False,
     in_order: bool = False,
+    folder: Path | None = None,
 ) -> str:
-    """Play episodes deterministically; the text of their means, or of each episode."""
+    """Play episodes deterministically; the text of their means, or of each episode.
+
+    Each is kept in the `folder` of a run, if there is one.
+    """
     from yieldrl.collectors import evaluate, play_in_order
     from yieldrl.loggers.answers import writes
 
@@ -97,6 +104,8 @@ def report(
     play = play_in_order if in_order else evaluate
     result = play(trainer.agent, trainer.evaluator.envs, episodes, seed)
     returns, lengths = result.returns, result.lengths
+    if folder is not None:
+        _keep(result, trainer, seed, folder, "-in-order" * in_order)
     summary = (
         f"{trainer.run.name} on {trainer.config.env_id}, {episodes} episodes:"
         f" return {returns.mean():.2f} +- {returns.std():.2f}"
@@ -114,6 +123,24 @@ def report(
         for number, (value, length) in enumerate(zip(returns, lengths, strict=True), 1)
     ]
     return "\n".join([*lines, summary])
+
+
+def _keep(result: Any, trainer: Any, seed: int, folder: Path, how: str) -> None:
+    """Write the episodes to `evaluations/`, for `yieldrl report`; or say why not."""
+    from yieldrl.experiments import run_files
+    from yieldrl.loggers.files import WriteError, write_atomically
+
+    step, count = trainer.agent.sample_step, len(result.returns)
+    told = {"success": result.successes} if result.successes is not None else {}
+    columns = {"episode_return": result.returns, "length": result.lengths, **told}
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    facts = {"env_id": trainer.config.env_id, "sample_step": step, "seed": seed}
+    facts["episodes"] = [dict(zip(columns, row, strict=True)) for row in rows]
+    name = f"step_{step:09d}-seed{seed}-{count}{how}.json"
+    try:
+        write_atomically(folder / run_files.EVALUATIONS / name, json.dumps(facts))
+    except WriteError as reason:  # a folder of somebody else's
+        print(f"yieldrl: {reason}", file=sys.stderr)
 
 
 def _suite_evaluation(

@@ -40,6 +40,9 @@ class Options:
     wandb: bool = False
     """Log to Weights & Biases as well."""
 
+    trackio: bool = False
+    """Log to Trackio, a tracker on your own disk, as well."""
+
     video: bool = False
     """Record a video every 50 000 steps and at the end, into the folder of the run."""
 
@@ -52,6 +55,9 @@ class Options:
     alone. A run that is killed loses what came after its last checkpoint. By default as
     the file says, or 120."""
 
+
+SWITCHES = "video", "trackio", "wandb"
+"""Options that add the logger of their name, or leave it out."""
 
 BACKGROUND = "collection", "max_policy_lag", "when_stale"
 ENGINE = "engine", "zero_stage"
@@ -100,7 +106,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
         )
     spec, config = _from_file(first.config, trainer_class, first.trust)
     named = dict(spec.loggers)
-    shown = dataclasses.replace(first, wandb="wandb" in named, video="video" in named)
+    shown = dataclasses.replace(first, **{name: name in named for name in SWITCHES})
     entries = dataclasses.fields(config)
     defaults = vars(shown) | {one.name: getattr(config, one.name) for one in entries}
     stand_in = _grouped(defaults, _options_of(Options) | _options_of(type(config)))
@@ -157,7 +163,8 @@ def _from_file(
 
 def _with_options(spec: RunSpec, options: Options) -> RunSpec:
     """The spec with the loggers that the options ask for."""
-    spec = spec.with_logger("video", options.video).with_logger("wandb", options.wandb)
+    for name in SWITCHES:
+        spec = spec.with_logger(name, getattr(options, name))
     cfg = {"every": options.checkpoint_every, "seconds": options.checkpoint_seconds}
     given = {name: value for name, value in cfg.items() if value is not None}
     return spec.with_logger("checkpoint", True, **given) if given else spec

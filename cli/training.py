@@ -132,7 +132,7 @@ def _loop(trainer: Any, logged: Any) -> None:
                     pass
             if not _first():
                 return
-            print(evaluating.report(trainer))
+            print(evaluating.report(trainer, folder=trainer.run.folder))
         except KeyboardInterrupt:
             saved = list_checkpoints(trainer.run.folder)
             if _first() and saved:

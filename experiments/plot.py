@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 2000
 _SUFFIXES = (".png", ".svg")
-_COLUMNS, _LABEL_WIDTH = 2, 44  # of the legend, below the axes
+_LABEL_WIDTH = 44  # of the legend, below the axes
 OF_ONE_RUN = ("seed", "run_name", "run_root", "device", "threads", "loggers")
 """Fields in which the runs of one group may differ."""
 
@@ -42,27 +42,8 @@ class Curve:
     num_runs: int
 
 
-def draw(
-    runs: Sequence[str | Path],
-    out: str | Path = "curves.png",
-    *,
-    metric: str = "episode_return",
-    log_type: str = "evaluate",
-) -> list[Path]:
-    """Write the curves of runs as a PNG and an SVG file; both files.
-
-    Args:
-        runs: Folders of runs, or folders that hold such folders.
-        out: File to write, with the endings `.png` and `.svg`.
-        metric: Metric to draw.
-        log_type: Where it was logged: `collect`, `train` or `evaluate`.
-
-    Raises:
-        FileNotFoundError: If a path leads to no run.
-        ValueError: If a run did not log the metric, or there is no run.
-        ImportError: If matplotlib is not installed.
-    """
-    drawing = figure(curves(runs, metric, log_type), f"{log_type}/{metric}")
+def save(drawing: Figure, out: str | Path) -> list[Path]:
+    """Write a figure as a PNG and an SVG file; both files."""
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     stem = out.stem if out.suffix in _SUFFIXES else out.name
@@ -77,14 +58,22 @@ def curves(
     metric: str = "episode_return",
     log_type: str = "evaluate",
 ) -> list[Curve]:
-    """One curve for each group of runs that differ in their seed alone."""
+    """One curve for each group of runs that differ in their seed alone.
+
+    Args:
+        runs: Folders of runs, or folders that hold such folders.
+        metric: Metric to draw.
+        log_type: Where it was logged: `collect`, `train` or `evaluate`.
+
+    Raises:
+        FileNotFoundError: If a path leads to no run.
+        ValueError: If no run logged the metric, or there is no run.
+    """
     folders = run_files.find_runs(runs)
-    if not folders:
-        raise ValueError("no runs: name at least one folder of a run")
-    settings = {folder: _setting(folder) for folder in folders}
+    settings = {folder: setting(folder) for folder in folders}
     groups: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     lacking: list[str] = []
-    for folder, label in _labels(settings).items():
+    for folder, label in labels(settings).items():
         try:
             curve = run_files.read_curve(folder, metric, log_type)
         except ValueError as reason:
@@ -130,36 +119,48 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def figure(drawn: Sequence[Curve], ylabel: str) -> Figure:
-    """The matplotlib figure of some curves; a notebook shows it.
-
-    ImportError if matplotlib is not installed.
-    """
+def blank(width: float, height: float) -> Figure:
+    """An empty matplotlib figure; ImportError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError as reason:
         remedy = "plots need matplotlib: pip install 'yieldrl[plot]'"
         raise ImportError(remedy) from reason
 
-    labels = [_legend_text(curve) for curve in drawn]
-    lines = sum(label.count("\n") + 1 for label in labels)
-    picture = Figure(figsize=(7, 4.2 + 0.2 * lines / _COLUMNS), layout="constrained")
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def figure(drawn: Sequence[Curve], ylabel: str, width: float = 7) -> Figure:
+    """The matplotlib figure of some curves, so many inches wide; a notebook shows it.
+
+    ImportError if matplotlib is not installed.
+    """
+    texts = [_legend_text(curve) for curve in drawn]
+    lines = sum(text.count("\n") + 1 for text in texts)
+    columns = max(1, int(width / 3.5))
+    picture = blank(width, 0.6 * width + 0.2 * lines / columns)
     axes = picture.subplots()
-    for curve, label in zip(drawn, labels, strict=True):
+    for curve, label in zip(drawn, texts, strict=True):
         axes.plot(curve.steps, curve.mean, label=label)
         axes.fill_between(curve.steps, curve.low, curve.high, alpha=0.2, linewidth=0)
-    axes.set(xlabel="environment steps", ylabel=ylabel)
+    axes.set(xlabel="environment steps", ylabel=wrapped(ylabel, _LABEL_WIDTH))
+    axes.locator_params(axis="x", nbins=int(1.3 * width))  # more labels would overlap
     axes.grid(alpha=0.3)
-    picture.legend(loc="outside lower center", ncols=_COLUMNS, fontsize="small")
+    picture.legend(loc="outside lower center", ncols=columns, fontsize="small")
     return picture
 
 
 def _legend_text(curve: Curve) -> str:
     runs = f"{curve.num_runs} run" + ("s" if curve.num_runs > 1 else "")
-    return textwrap.fill(f"{curve.label} ({runs})", _LABEL_WIDTH)
+    return wrapped(f"{curve.label} ({runs})", _LABEL_WIDTH)
 
 
-def _setting(run: Path) -> dict[str, Any]:
+def wrapped(text: str, width: int) -> str:
+    """Text in lines of at most `width` characters, in which `$` begins no formula."""
+    return textwrap.fill(text, width).replace("$", r"\$")
+
+
+def setting(run: Path) -> dict[str, Any]:
     """The algorithm's name, as the field "", and all fields but those of one run."""
     config, module = run_files.read_config(run), run_files.read_run(run).get("trainer")
     if not config or not module:
@@ -168,18 +169,18 @@ def _setting(run: Path) -> dict[str, Any]:
     return {"": run_files.algorithm_name(str(module)), **fields}
 
 
-def _labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
+def labels(settings: dict[Path, dict[str, Any]]) -> dict[Path, str]:
     """The algorithm's name, the environment's if there are several, and the fields in
     which runs of one algorithm differ."""
-    all_envs = [setting.get("env_id") for setting in settings.values()]
-    labels: dict[Path, str] = {}
-    for run, setting in settings.items():
-        alike = [each for each in settings.values() if each[""] == setting[""]]
+    all_envs = [fields.get("env_id") for fields in settings.values()]
+    found: dict[Path, str] = {}
+    for run, fields in settings.items():
+        alike = [each for each in settings.values() if each[""] == fields[""]]
         values = [
             f"{name}={value}"
-            for name, value in setting.items()
+            for name, value in fields.items()
             if any(each.get(name) != value for each in alike)
             or (name == "env_id" and any(env_id != value for env_id in all_envs))
         ]
-        labels[run] = " ".join([setting[""], *values])
-    return labels
+        found[run] = " ".join([fields[""], *values])
+    return found

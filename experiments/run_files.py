@@ -1,17 +1,20 @@
 """Files in the folder of a run: their writers, and how to read them.
 
 config.yaml       the whole run, loadable with `--config`  `trainer.run.claim`
-run.json          which trainer, which versions            `trainer.run.claim`
+run.json          trainer, command, versions, machine      `trainer.run.claim`
 owner.json        the process that trains or trained here  `trainer.run.claim`
 cluster.json      the workers on Ray, and their progress   `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
 logs.csv          log_type, sample_step, ..., value        loggers.csv
+evaluations/      the episodes of an evaluation            `yieldrl evaluate`
 """
 
 import csv
 import io
 import json
+import os
 import platform
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -23,11 +26,13 @@ import torch
 
 import yieldrl
 from yieldrl import loggers
+from yieldrl.core import resolve_device
 from yieldrl.core.config_blocks import flat, to_blocks
 from yieldrl.core.files import read_file, to_yaml
 from yieldrl.loggers.files import BEST, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
+EVALUATIONS = "evaluations"
 
 
 def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
@@ -36,14 +41,19 @@ def describe(trainer: Any, whole: dict[str, Any] | None = None) -> None:
     `whole` is the run in blocks; by default it is made from the trainer, with the path
     of its model's class, and without loggers, which the trainer does not know.
     """
-    trainer.run.description = description(trainer, whole)
-    write_description(trainer.run.claim(), trainer.run.description)
+    folder, facts = trainer.run.claim(), description(trainer, whole)
+    facts["command"] = read_run(folder).get("command", facts["command"])  # the first
+    trainer.run.description = facts
+    write_description(folder, facts)
 
 
 def description(trainer: Any, whole: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The content of `run.json`: which trainer, its config, and versions."""
+    """The content of `run.json`: trainer, config, command, versions and machine."""
+    device = resolve_device(trainer.config.device)
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
     return {
         "trainer": type(trainer).__module__,
+        "command": _command(),
         "config": _blocks(trainer) if whole is None else whole,
         "versions": {
             "yieldrl": yieldrl.__version__,
@@ -51,8 +61,23 @@ def description(trainer: Any, whole: dict[str, Any] | None = None) -> dict[str, 
             "gymnasium": gymnasium.__version__,
             "python": platform.python_version(),
         },
+        "machine": {
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+            "device": str(device),
+            "gpu": gpu,
+        },
         "threads": torch.get_num_threads(),
     }
+
+
+def _command() -> str:
+    """How this program was called, without the folders where it lies."""
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)  # of `python -m`
+    name = f"python -m {main.name.removesuffix('.__main__')}" if main else ""
+    if "kernel_launcher" in name:  # Jupyter's and Colab's
+        return "a notebook"
+    return f"{name or Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip()
 
 
 def write_description(folder: Path, facts: dict[str, Any]) -> None:
@@ -175,7 +200,7 @@ def find_checkpoint(run: str | Path, which: str = "last") -> Path:
 def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     """Folders that hold a `logs.csv`: those given, and those directly below them.
 
-    FileNotFoundError if one of the paths leads to none.
+    FileNotFoundError if one of the paths leads to none, ValueError without paths.
     """
     runs: list[Path] = []
     for path in map(Path, paths):
@@ -186,6 +211,8 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
                 f"{path}: neither it nor a folder in it has a {LOGS}"
             )
         runs += folders
+    if not runs:
+        raise ValueError("no runs: name at least one folder of a run")
     return list(dict.fromkeys(runs))
 
 
@@ -198,18 +225,23 @@ def read_curve(
         FileNotFoundError: If the run has no `logs.csv`.
         ValueError: If the metric was not logged, or a row cannot be read.
     """
-    path = Path(run_dir) / LOGS
-    logged: set[str] = set()
-    curve: dict[int, float] = {}
-    for kind, name, step, value in _rows(path):
-        logged.add(f"{kind}/{name}")
-        if (kind, name) == (log_type, metric):
-            curve[step] = value
-    if not curve:
-        has = ", ".join(sorted(logged)) or "nothing"
+    curves = read_curves(run_dir)
+    if f"{log_type}/{metric}" not in curves:
+        has = ", ".join(sorted(curves)) or "nothing"
+        path = Path(run_dir) / LOGS
         raise ValueError(f"{path}: no {log_type}/{metric}; it has {has}")
-    steps = np.array(sorted(curve))
-    return steps, np.array([curve[step] for step in steps.tolist()])
+    return curves[f"{log_type}/{metric}"]
+
+
+def read_curves(run_dir: str | Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """`log_type/metric` -> what `read_curve` returns, of all that was logged."""
+    logged: dict[str, dict[int, float]] = {}
+    for kind, name, step, value in _rows(Path(run_dir) / LOGS):
+        logged.setdefault(f"{kind}/{name}", {})[step] = value
+    return {
+        name: (np.array(sorted(curve)), np.array([curve[x] for x in sorted(curve)]))
+        for name, curve in logged.items()
+    }
 
 
 def last_step(run_dir: str | Path) -> int:

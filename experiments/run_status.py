@@ -98,7 +98,7 @@ def status(run_dir: str | Path) -> str:
         step, value = (float(column[-1]) for column in curve)
         lines.append(f"last evaluation: return {value:.4g} at step {step:,.0f}")
     lines += [f"checkpoint: {path.name}" for path in saved[:1]]
-    return "\n".join([*lines, *_workers(cluster)])
+    return "\n".join([*lines, *workers(cluster)])
 
 
 def _state(folder: Path) -> str:
@@ -110,7 +110,7 @@ def _state(folder: Path) -> str:
     return f"not running; {who} was the last"
 
 
-def _workers(cluster: dict[str, Any]) -> list[str]:
+def workers(cluster: dict[str, Any]) -> list[str]:
     """A line for each worker, and one for each metric of collecting."""
     if not cluster:
         return []

@@ -11,6 +11,7 @@ from .progress_bar import progress as progress
 from .tensorboard_events import tensorboard as tensorboard
 from .text_files import csv as csv
 from .text_files import jsonl as jsonl
+from .trackio_run import trackio as trackio
 from .videos import record_video as record_video
 from .videos import video as video
 from .wandb_run import wandb as wandb

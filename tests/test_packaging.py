@@ -171,6 +171,7 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel):
     )
     assert {f"yieldrl/{init.as_posix()}" for init in folders} <= set(code)
     assert "yieldrl/algorithms/ppo/configs/pendulum.yaml" in code
+    assert "yieldrl/experiments/report.html" in code
     assert any(n.endswith("/LICENSE") for n in names)
 
 

@@ -146,7 +146,8 @@ def test_parts_of_the_users_own_train_resume_and_play(parts, capsys):
     assert whole["policy"] == {"name": "parts_of_mine:Wide", "cfg": {"width": 5}}
     assert whole["algorithm"]["name"] == "parts_of_mine:Mine"
     assert {path.name for path in run.iterdir()} == {
-        *("config.yaml", "run.json", "owner.json", ".lock", "logs.csv", "checkpoints")
+        *("config.yaml", "run.json", "owner.json", ".lock", "logs.csv", "checkpoints"),
+        "evaluations",
     }
     assert "parts_of_mine on parts_of_mine:Short, 20 episodes: return 5.00 +- 0.00" in (
         capsys.readouterr().out

@@ -34,7 +34,7 @@ def test_evaluate_prints_every_episode(train, capsys):
     assert [*episodes, summary] == expected.splitlines()
 
 
-def test_a_report_says_how_often_an_episode_was_a_success():
+def test_a_report_says_how_often_an_episode_was_a_success(tmp_path, capsys):
     class Walk(gym.Env):
         """It takes two steps to a goal that is there."""
 
@@ -51,9 +51,17 @@ def test_a_report_says_how_often_an_episode_was_a_success():
             return np.zeros(1, np.float32), 1.0, there, False, {"success": there}
 
     with ppo.Trainer(ppo.Config(eval_episodes=2), envs=Walk) as trainer:
-        said = evaluating.report(trainer, 5)
+        said = evaluating.report(trainer, 5, folder=tmp_path)
     assert ", 5 episodes: return 2.00 +- 0.00 (min 2, max 2), length 2.0" in said
     assert said.endswith(", success 100.0% (95 % interval 56.6% to 100.0%)")
+    (file,) = (tmp_path / "evaluations").glob("*-5.json")
+    episode = {"episode_return": 2.0, "length": 2, "success": True}
+    assert json.loads(file.read_text())["episodes"] == [episode] * 5
+    blocked = tmp_path / "blocked"
+    blocked.touch()
+    with ppo.Trainer(ppo.Config(), envs=Walk) as trainer:
+        assert evaluating.report(trainer, 1, folder=blocked).startswith("ppo on")
+    assert "could not be written" in capsys.readouterr().err  # and the text is there
 
 
 def test_evaluate_in_order_plays_each_start_once(train, capsys):
@@ -63,9 +71,12 @@ def test_evaluate_in_order_plays_each_start_once(train, capsys):
     capsys.readouterr()
     main(["evaluate", str(run), "--episodes", "3", "--seed", "7", "--in-order"])
     _, *episodes, _ = capsys.readouterr().out.splitlines()
-    assert [float(line.split()[-1]) for line in episodes] == [
-        logs["episode_length"] for logs in alone
-    ]
+    lengths = [logs["episode_length"] for logs in alone]
+    assert [float(line.split()[-1]) for line in episodes] == lengths
+    file = run / "evaluations" / "step_000000256-seed7-3-in-order.json"
+    kept = json.loads(file.read_text())
+    assert (kept["sample_step"], kept["seed"]) == (256, 7)
+    assert kept["episodes"] == [{"episode_return": x, "length": x} for x in lengths]
 
 
 def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):

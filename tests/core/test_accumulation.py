@@ -1,4 +1,4 @@
-"""Gradients of a large batch from small parts."""
+"""Gradients of a large batch from small parts, and moments of them."""
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from tensordict import TensorDict
 from torch import nn
 
 from yieldrl.core.gradient_step import accumulate_gradients
+from yieldrl.core.running_statistics import combine_moments, masked_moments
 
 
 def learner():
@@ -50,7 +51,7 @@ def test_any_cut_gives_the_gradients_of_the_whole_batch(size, parts):
     assert written["seen"].tolist() == [1] * size
 
 
-def test_the_loss_sees_parts_that_differ_by_one_at_most():
+def test_the_loss_sees_parts_that_differ_by_one_at_most_and_nested_results_arrive():
     sizes = []
     weight = nn.Parameter(torch.ones(()))
 
@@ -62,16 +63,29 @@ def test_the_loss_sees_parts_that_differ_by_one_at_most():
     assert sizes == [2, 3, 2, 3]
     assert weight.grad.item() == pytest.approx(4.5)
 
-
-def test_results_in_nested_keys_arrive_too():
-    weight = nn.Parameter(torch.ones(()))
-
-    def loss(data):
+    def nested(data):
         data["nested", "twice"] = 2 * data["nested", "x"]
         data["nested", "x"] = data["nested", "x"] + 1
         return (weight * data["nested", "x"]).mean(), {}
 
     data = TensorDict({"nested": {"x": torch.arange(3.0)}}, [3])
-    accumulate_gradients(loss, data, [weight], 2)
+    accumulate_gradients(nested, data, [weight], 2)
     assert data["nested", "twice"].tolist() == [0, 2, 4]
     assert data["nested", "x"].tolist() == [1, 2, 3]
+
+
+def test_moments_of_parts_combined_are_those_of_all_rows():
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(40, 3, dtype=torch.float64, generator=generator) * 5 + 2
+    where = torch.rand(40, generator=generator) < 0.5
+    mean, var, n = masked_moments(rows, where)
+    torch.testing.assert_close(mean, rows[where].mean(0))
+    torch.testing.assert_close(var, rows[where].var(0, correction=0))
+    assert n == where.sum()
+    other = masked_moments(rows, ~where)
+    mean, var, n = combine_moments(mean, var, n, *other)
+    torch.testing.assert_close(mean, rows.mean(0))
+    torch.testing.assert_close(var, rows.var(0, correction=0))
+    nobody = masked_moments(rows, torch.zeros(40, dtype=torch.bool))
+    after = combine_moments(mean, var, n, *nobody)
+    torch.testing.assert_close(after, (mean, var, n))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from contextlib import nullcontext
 from typing import Literal
 
@@ -13,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.core import Config
+from yieldrl.core.files import wrong_name
 from yieldrl.core.named_code import UntrustedError, refuse_untrusted
 
 
@@ -143,3 +145,25 @@ def test_code_of_strangers_is_refused(values, trusted):
     refused = pytest.raises(UntrustedError, match="trust=True")
     with nullcontext() if trusted else refused:
         refuse_untrusted(values)
+
+
+OUTSIDE = ["..", "../x", "../../x", "a/../..", "a/../b", "a/..", "/x", "//x", "/"]
+OUTSIDE += ["/tmp/x/../y"]
+NOTHING = ["", " ", ".", "./", "\t"]
+
+
+def test_a_run_name_is_a_folder_below_run_root(tmp_path):
+    for name in (*OUTSIDE, *NOTHING):
+        said = "give a folder name" if name in NOTHING else ""
+        with pytest.raises(ValueError, match=rf"Config\.run_name = .*: .*{said}"):
+            Config(run_name=name)
+    path = tmp_path / "run.yaml"
+    path.write_text("trainer: {run_name: ../../x}\n")
+    message = r"run_name = '\.\./\.\./x': a run lies below run_root"
+    with pytest.raises(ValueError, match=message):
+        Config.from_file(path)
+    for name in ("a", "a/b", "..a", "a..b", ".a", "seed:1", "Läufe", "a b", "a" * 240):
+        assert wrong_name(name) is None
+        folder = tmp_path / str(Config(run_name=name).run_name)
+        folder.mkdir(parents=True, exist_ok=True)
+        assert os.path.commonpath([tmp_path, folder.resolve()]) == str(tmp_path)

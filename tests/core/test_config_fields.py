@@ -13,9 +13,10 @@ import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from yieldrl.algorithms import dqn, ppo
+from yieldrl.algorithms import dqn, ppo, q_learning
 from yieldrl.cli import catalog
 from yieldrl.core import Config, Count, Positive, Runtime, UnitInterval, Widths
+from yieldrl.core.config import SyncOnly
 
 CLASSES = {
     name: importlib.import_module(f"yieldrl.algorithms.{name}").Trainer.config_class
@@ -133,3 +134,20 @@ def test_what_cannot_be_compiled_says_why():
             continue
         with pytest.raises(ValueError, match=re.escape(config_class.uncompiled)):
             Runtime(config, torch.device("cpu"))
+
+
+def test_processes_on_ray_need_collection_on_ray():
+    for name in ("inference_actors", "learners", "eval_actors"):
+        with pytest.raises(ValueError, match=rf"{name} = 2.*collection='ray'"):
+            ppo.Config(**{name: 2})
+        assert getattr(ppo.Config(collection="ray", **{name: 2}), name) == 2
+    with pytest.raises(ValueError, match=r"replay_actor = True.*collection='ray'"):
+        dqn.Config(replay_actor=True)
+
+
+def test_who_takes_turns_has_none_of_these_fields():
+    own = set(SyncOnly.__annotations__)
+    assert own <= set(q_learning.Config().to_dict())
+    for name in ("reinforce", "sarsa"):
+        assert not own & set(CLASSES[name]().to_dict())
+        assert CLASSES[name]().collection == "sync"

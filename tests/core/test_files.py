@@ -85,14 +85,11 @@ def test_what_is_written_is_read_back_in_every_yaml(values):
         assert [type(x) for x in found.values()] == [type(x) for x in values.values()]
 
 
-def test_a_comment_mark_within_a_text_is_text(tmp_path):
+def test_a_comment_mark_within_a_text_is_text_and_a_mistake_is_shown(tmp_path):
     path = tmp_path / "run.json"
     values = {"url": "http://x//y", "b": "/* c */", "c": ',} "/*,]', "d\\\\": "//"}
     path.write_text(json.dumps(values) + " // end")
     assert read_file(path) == values
-
-
-def test_a_mistake_is_shown_where_it_is(tmp_path):
     for suffix, text, message in (
         (".json", '{"a": 1,\n "b" 2}', r"Expecting ':' delimiter: line 2 column 6"),
         (".toml", "a = \n", r"Invalid value \(at line 1, column 5\)"),

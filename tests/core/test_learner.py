@@ -1,6 +1,7 @@
 """What every algorithm does alike: it counts, it watches, it lends itself to act."""
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from torch import nn
 
 from yieldrl.abstractions import Agent, Algorithm
 from yieldrl.algorithms.rollouts import evaluate_rollout
-from yieldrl.core import CheckpointError, Config
+from yieldrl.core import CheckpointError, Config, Counters
 
 
 class Line(Algorithm):
@@ -38,13 +39,24 @@ class Line(Algorithm):
             return self.learn(data)
 
 
-def test_a_step_is_counted_and_taken_in_train_mode():
+def test_a_step_is_counted_and_taken_in_train_mode_also_one_that_failed():
     line = Line()
     assert line.train_step({}) is line.answer
     line.train_step({})
     assert line.modes == [True, True]
     assert not line.model.training
     assert (line.counters.learn_step, line.counters.policy_version) == (2, 2)
+    with pytest.raises(ConnectionError):
+        line.train_step(None)
+    assert not line.model.training
+    assert (line.counters.learn_step, line.counters.policy_version) == (2, 3)
+
+
+def test_counters_that_are_saved_are_restored_in_place():
+    state, counters = asdict(Counters(1, 2, 3, 4, 5, 6)), Counters()
+    assert [*state.values()] == [1, 2, 3, 4, 5, 6]
+    counters.restore({**state, "generator": None})
+    assert counters == Counters(1, 2, 3, 4, 5, 6)
 
 
 def test_each_step_draws_numbers_of_its_own():
@@ -90,14 +102,6 @@ def test_the_policy_of_the_first_action_is_remembered():
     agent.counters.policy_version = 5
     agent.sample(np.zeros((3, 2), np.float32))
     assert agent.counters.acted_version == 4
-
-
-def test_a_step_that_failed_may_have_moved_the_weights():
-    line = Line()
-    with pytest.raises(ConnectionError):
-        line.train_step(None)
-    assert not line.model.training
-    assert (line.counters.learn_step, line.counters.policy_version) == (0, 1)
 
 
 def test_a_loss_that_is_no_number_is_refused_with_the_parameters():
@@ -153,7 +157,7 @@ def test_who_only_acts_has_a_model_and_counters_of_its_own():
     assert acting.counters.policy_version == 1
 
 
-def test_a_rate_that_is_set_is_not_annealed():
+def test_a_rate_that_is_set_is_not_annealed_and_groups_keep_their_ratio():
     for by_name in (True, False):
         line = Line()
         start = line.learning_rate
@@ -177,9 +181,6 @@ def test_a_rate_that_is_set_is_not_annealed():
     assert line.learning_rate == 0.4
     with pytest.raises(CheckpointError, match=r"\['model', 'optimizer'\], the"):
         line.load_state_dict({"model": line.state_dict()["model"]})
-
-
-def test_groups_keep_their_ratio():
     line = Line()
     weights = [torch.zeros(1, requires_grad=True) for _ in range(2)]
     line.optimizer = torch.optim.SGD(

@@ -29,16 +29,13 @@ def draw():
     ]
 
 
-def test_the_same_seed_gives_the_same_numbers():
+def test_the_same_seed_or_a_saved_state_gives_the_same_numbers(tmp_path):
     seed_everything(3)
     first = draw()
     seed_everything(3)
     assert draw() == first
     seed_everything(4)
     assert draw() != first
-
-
-def test_generators_go_on_from_a_saved_state(tmp_path):
     seed_everything(0)
     np.random.rand(1000)  # beyond the 624 words of the Mersenne twister
     draw()  # the Gaussian generators now keep a second number ready
@@ -74,6 +71,12 @@ def test_what_draws_globally_goes_on_in_the_generator():
             found = torch.rand(4)
         assert torch.equal(found, torch.rand(4, generator=expected))
     assert torch.equal(torch.get_rng_state(), before)
+    # Where it is of another device, it begins anew.
+    generator.manual_seed(3)
+    with pytest.warns(UserWarning, match="begin anew"):
+        restore_generator(generator, torch.zeros(16, dtype=torch.uint8))
+    fresh = torch.rand(3, generator=generator)
+    assert torch.equal(fresh, torch.rand(3, generator=torch.Generator().manual_seed(3)))
 
 
 def test_a_compiler_in_another_thread_changes_nothing_here():
@@ -84,11 +87,3 @@ def test_a_compiler_in_another_thread_changes_nothing_here():
     with context():
         assert torch.compiler.is_compiling()
         assert not is_traced()
-
-
-def test_a_generator_of_another_device_begins_anew():
-    generator = torch.Generator().manual_seed(3)
-    with pytest.warns(UserWarning, match="begin anew"):
-        restore_generator(generator, torch.zeros(16, dtype=torch.uint8))
-    fresh = torch.rand(3, generator=generator)
-    assert torch.equal(fresh, torch.rand(3, generator=torch.Generator().manual_seed(3)))

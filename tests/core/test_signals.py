@@ -61,17 +61,15 @@ def test_a_handler_of_somebody_else_hears_of_it_once():
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
-def test_where_ctrl_c_raises_nothing_there_is_nothing_to_do(handler):
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        with defer_keyboard_interrupt():
-            assert signal.getsignal(signal.SIGINT) is handler
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_outside_of_the_main_thread_there_is_nothing_to_do():
+def test_where_ctrl_c_raises_nothing_there_is_nothing_to_do():
+    """As outside of the main thread."""
+    for handler in (signal.SIG_IGN, signal.SIG_DFL):
+        before = signal.signal(signal.SIGINT, handler)
+        try:
+            with defer_keyboard_interrupt():
+                assert signal.getsignal(signal.SIGINT) is handler
+        finally:
+            signal.signal(signal.SIGINT, before)
     handlers = []
 
     def work():

@@ -86,7 +86,7 @@ def test_what_is_an_image():
     assert not spaces.has_images(Dict(a=Discrete(2), b=VECTOR))
 
 
-def test_numbers_and_lists_become_tensors_and_float64_float32():
+def test_numbers_lists_and_nested_arrays_become_tensors_and_float64_float32():
     for number in (3, 2.5, True, np.int64(3), np.float64(2.5)):
         tensor = spaces.to_tensor(number, CPU)
         assert tensor.shape == ()
@@ -96,9 +96,6 @@ def test_numbers_and_lists_become_tensors_and_float64_float32():
         tensor = spaces.to_tensor(given, CPU)
         assert tensor.dtype == torch.float32
         assert tensor.tolist() == [1, 1, 1]
-
-
-def test_other_dtypes_stay_and_are_viewed():
     for dtype in (np.float32, np.uint8, np.int64, np.bool_, np.int8):
         array = np.ones(3, dtype)
         tensor = spaces.to_tensor(array, CPU)
@@ -106,9 +103,6 @@ def test_other_dtypes_stay_and_are_viewed():
         array[0] = 0
         assert tensor[0] == 0, "the same memory"
     assert spaces.to_tensor(tensor, CPU) is tensor
-
-
-def test_nested_observations():
     obs = {"a": np.ones(2), "b": {"c": torch.zeros(1), "d": 3}}
     expected = {"a": [1, 1], "b": {"c": [0], "d": 3}}
     for given in (obs, TensorDict({"a": torch.ones(2), "b": obs["b"]}, [])):
@@ -141,9 +135,6 @@ def test_with_or_without_a_batch_axis():
         for batch in (1, 2, 3):
             many = one.expand(batch, *one.shape)
             assert spaces.is_batched(space, many) is True
-
-
-def test_batches_of_nested_observations():
     one = spaces.to_tensor({"a": IMAGE.sample(), "b": NESTED["b"].sample()}, CPU)
     assert spaces.is_batched(NESTED, one) is False
     many = spaces.add_batch_axis(one)
@@ -162,9 +153,7 @@ def test_a_wrong_shape_or_structure_is_refused():
         spaces.is_batched(Dict(b=VECTOR, a=VECTOR), torch.ones(3))
     with pytest.raises(ValueError, match=r"lacks \['a'\], it has \['b'\]"):
         spaces.is_batched(Dict(a=VECTOR, b=VECTOR), {"b": torch.ones(3)})
-
-
-def test_entries_that_are_not_needed_may_be_missing():
+    # Entries that are not needed may be missing.
     space = Dict(b=VECTOR, a=IMAGE)
     for shape, batched in (((3,), False), ((2, 3), True)):
         assert spaces.is_batched(space, {"b": torch.ones(shape)}, ("b",)) is batched
@@ -222,7 +211,7 @@ def test_a_unit_box_needs_bounds_and_other_actions_are_passed_on_themselves():
         assert spaces.ActionTransform(space, CPU).to_env(action) is action
 
 
-def test_values_outside_of_choices_are_found():
+def test_values_outside_of_choices_are_found_and_others_shifted_to_their_start():
     for space, values, outside in (
         (Discrete(3, start=-1), [-2, -1, 1, 2], [True, False, False, True]),
         (MultiDiscrete([2, 3]), [[1, 2], [2, -1]], [[False] * 2, [True] * 2]),
@@ -232,9 +221,6 @@ def test_values_outside_of_choices_are_found():
         assert choice.path == ("a",)
         for dtype in (np.int64, np.float64):
             assert choice.outside(np.array(values, dtype)).tolist() == outside
-
-
-def test_choices_are_shifted_to_their_start():
     for space, action, expected in (
         (Discrete(3, start=-1), [0, 2], [-1, 1]),
         (MultiDiscrete([2, 3], start=[10, 0]), [[0, 1]], [[10, 1]]),

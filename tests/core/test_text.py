@@ -82,12 +82,9 @@ def test_answers_in_tokens_reach_the_environment_as_bytes():
     assert sent.dtype == torch.uint8
     assert decode(sent) == ["dn", ""]
     assert torch.equal(border.actions.from_env(sent), tokens)
-    assert torch.equal(
-        border.actions.from_env(sent.long()), tokens
-    )  # as buffers have it
-
-
-def test_without_a_tokenizer_actions_are_the_bytes():
+    as_stored = border.actions.from_env(sent.long())
+    assert torch.equal(as_stored, tokens)
+    # Without a tokenizer actions are the bytes.
     border = ObservationActionAdapter(TALK, Utf8Text(3), torch.device("cpu"))
     assert isinstance(border.actions, ActionTransform)
     sent = border.actions.to_env(torch.tensor([[100, 111, 0]]))

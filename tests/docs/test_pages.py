@@ -252,6 +252,8 @@ def check(words: list[str]) -> None:
             check(["yieldrl", *rest[at + 1 :]])
         case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
             pass
+        case ["trackio", "show", "--project", _]:
+            pass
         case _:
             pytest.fail(f"who knows this command? {words}")
 

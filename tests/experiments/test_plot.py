@@ -4,21 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from run_folders import make_run
 
 from yieldrl.algorithms import dqn, ppo
-from yieldrl.experiments import plot, run_files
-from yieldrl.loggers.files import write_atomically
-
-
-def make_run(folder, points, module=ppo, **config):
-    rows = [f"evaluate,{s},0,episode_return,{v}\n" for s, v in points.items()]
-    head = "log_type,sample_step,learn_step,metric,value\n"
-    write_atomically(folder / "logs.csv", head + "".join(rows))
-    if config:
-        with module.Trainer(module.Config(eval_every=0, **config)) as trainer:
-            trainer.run.folder = folder
-            run_files.describe(trainer)
-    return folder
+from yieldrl.experiments import plot
 
 
 def test_runs_that_differ_in_their_seed_alone_are_one_line(tmp_path):
@@ -82,10 +71,11 @@ def test_the_interval_is_that_of_the_bootstrapped_mean():
 def test_png_and_svg_are_written(tmp_path, monkeypatch):
     run = make_run(tmp_path / "run", {1: 1.0, 2: 2.0})
     for out in ("curve.v2", "curve.v2.png", "curve.v2.svg"):
-        files = plot.draw([run], tmp_path / "figures" / out)
+        drawing = plot.figure(plot.curves([run]), "return")
+        files = plot.save(drawing, tmp_path / "figures" / out)
         assert [file.name for file in files] == ["curve.v2.png", "curve.v2.svg"]
         assert files[0].read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in files[1].read_bytes()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'yieldrl\[plot\]'"):
-        plot.draw([run], tmp_path / "x.png")
+        plot.figure(plot.curves([run]), "return")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -61,7 +62,7 @@ def test_the_folder_of_a_loop_says_what_it_is_too(tmp_path):
         assert said == {"name": f"{__name__}:Wide", "cfg": {}}
 
 
-def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path):
+def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path, monkeypatch):
     config = ppo.Config(env_id="Pendulum-v1", gamma=0.9)
     blocks = to_blocks(config)
     policy, loggers = {"name": "default", "cfg": {}}, [{"csv": {}}]
@@ -73,6 +74,10 @@ def test_a_run_in_blocks_says_the_same_and_its_loggers(tmp_path):
     files = {".lock", "config.yaml", "owner.json", "run.json"}
     assert set(os.listdir(tmp_path)) == files
     run_files.refuse_edited_config(tmp_path)
+    command = run_files.read_run(tmp_path)["command"]
+    monkeypatch.setattr(sys, "argv", ["yieldrl", "resume", "it"])
+    describe(tmp_path, config, {**blocks, "policy": policy, "loggers": loggers})
+    assert run_files.read_run(tmp_path)["command"] == command  # the one that began it
     path = tmp_path / "config.yaml"
     path.write_text(path.read_text().replace("gamma: 0.9", "gamma: 0.8"))
     with pytest.raises(ValueError, match=r"gamma is 0\.8, it ran with 0\.9\. A"):

@@ -83,17 +83,13 @@ def test_rows_that_could_not_be_written_come_first_in_the_next_loop(trainer):
     assert steps == [*range(5, 51, 5)]
 
 
-def test_the_very_same_logs_come_through(trainer):
+def test_the_very_same_logs_come_through_and_the_proxy_is_the_trainer_else(trainer):
     made = []
     original = trainer.log
     trainer.log = lambda *args: made.append(original(*args)) or made[-1]
     stack = Recorder("b")(Recorder("a")(trainer))
     assert [id(log) for log in stack()] == [id(log) for log in made]
     assert len(made) == 100  # 50 collect, 50 train
-
-
-def test_the_proxy_is_the_trainer_in_all_but_the_loop(trainer):
-    stack = Recorder()(trainer)
     assert isinstance(stack, type(trainer))
     assert stack.config is trainer.config
     assert stack.evaluate(3)["logs"]["episodes"] == 3

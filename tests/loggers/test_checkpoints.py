@@ -63,13 +63,6 @@ def test_a_step_that_did_not_end_is_not_saved(trainer, interrupts):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_leaving_the_loop_saves(trainer):
-    for log in loggers.checkpoint()(trainer)():
-        if log["sample_step"] == 14:
-            break
-    assert state(latest_checkpoint(trainer.run.folder)) == [14, 6, True]
-
-
 def test_an_interrupt_waits_for_the_end_of_the_step(trainer):
     original = trainer._collect
 
@@ -104,7 +97,7 @@ def test_an_interrupt_after_the_last_step_is_not_lost(trainer_class, tmp_path):
     assert state(latest_checkpoint(trainer.run.folder)) == [100, 50, False]
 
 
-def test_the_handler_of_a_program_is_left_alone(trainer):
+def test_the_handler_of_a_program_is_left_alone_and_a_thread_has_none(trainer):
     def own(*_): ...
 
     before = signal.signal(signal.SIGINT, own)
@@ -113,9 +106,7 @@ def test_the_handler_of_a_program_is_left_alone(trainer):
             assert signal.getsignal(signal.SIGINT) is own
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_it_works_in_a_thread(trainer):
+    trainer.agent.sample_step = 90
     thread = threading.Thread(target=lambda: list(loggers.checkpoint()(trainer)()))
     thread.start()
     thread.join()
@@ -156,6 +147,7 @@ def test_the_best_survives_loops_and_processes(make_trainer):
     list(scored(resumed, {60: 8.0, 80: 9.0, 100: 7.0})())
     assert state(folder / "best.pt")[0] == 20
     assert names(folder) == ["best.pt", step(42), step(100)]
+    assert state(folder / step(42)) == [42, 20, True]  # where the loop was left
 
 
 def test_a_clone_is_no_candidate_for_the_best(make_trainer):

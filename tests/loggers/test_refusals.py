@@ -44,8 +44,10 @@ def test_missing_packages_are_named_with_their_extra(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'yieldrl\[wandb\]'"):
         require_package("no_such_package", extra="wandb")
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
-    with pytest.raises(ImportError, match=r"pip install 'yieldrl\[wandb\]'"):
-        loggers.wandb()
+    for tracker in (loggers.wandb, loggers.trackio):
+        extra = tracker.__name__
+        with pytest.raises(ImportError, match=rf"pip install 'yieldrl\[{extra}\]'"):
+            tracker()
 
 
 @pytest.mark.parametrize("logger", [loggers.csv, loggers.jsonl])

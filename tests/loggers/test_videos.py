@@ -115,6 +115,8 @@ def test_an_agent_with_memory_begins_each_episode_anew(film, tmp_path):
     film.agent.begin_episode = lambda: begun.append(Brightening.seeds[-1])
     record_video(film, tmp_path / "film.mp4", episodes=2, seed=7)
     assert begun == [7, 8]
+    with pytest.raises(ValueError, match=r"a video's name ends in \.mp4"):
+        record_video(film, tmp_path / "film.gif")
 
 
 def test_a_broken_recording_leaves_no_file(film, tmp_path):
@@ -187,8 +189,3 @@ def test_in_a_notebook_it_is_shown(film, monkeypatch):
     [one] = shown
     path = film.run.folder / "videos" / "step_000000100.mp4"
     assert (one.filename, one.embed) == (str(path), True)
-
-
-def test_a_wrong_name_is_refused(film, tmp_path):
-    with pytest.raises(ValueError, match=r"a video's name ends in \.mp4"):
-        record_video(film, tmp_path / "film.gif")

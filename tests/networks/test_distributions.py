@@ -103,11 +103,17 @@ def standard_errors(counts, probabilities):
     return ((counts - total * probabilities) / spread).abs()
 
 
-def test_a_categorical_samples_by_its_probabilities():
+def test_choices_are_sampled_by_their_probabilities_and_independently():
     logits = torch.tensor([2.0, 0.0, -1.0, -4.0])
     actions = Categorical(logits.expand(200_000, 4)).sample(generator())
     counts = torch.bincount(actions, minlength=4)
     assert standard_errors(counts, logits.softmax(0)).max() < 4.5
+    logits = torch.tensor([1.0, 0.0, 0.0, 2.0, -1.0]).expand(100_000, 5)
+    distribution = MultiCategorical(logits, [2, 3], (2,))
+    first, second = distribution.sample(generator()).unbind(-1)
+    together = torch.bincount(first * 3 + second, minlength=6)
+    one, other = logits[0, :2].softmax(0), logits[0, 2:].softmax(0)
+    assert standard_errors(together, (one[:, None] * other).flatten()).max() < 4.5
 
 
 def test_what_is_masked_adds_nothing_and_learns_nothing():
@@ -123,15 +129,6 @@ def test_what_is_masked_adds_nothing_and_learns_nothing():
     assert logits.grad[0, [1, 3]].tolist() == [0, 0]
     assert logits.grad[0, [0, 2]].isfinite().all()
     assert logits.grad[0, 0] != 0
-
-
-def test_choices_are_sampled_by_their_own_logits_and_independently():
-    logits = torch.tensor([1.0, 0.0, 0.0, 2.0, -1.0]).expand(100_000, 5)
-    distribution = MultiCategorical(logits, [2, 3], (2,))
-    first, second = distribution.sample(generator()).unbind(-1)
-    together = torch.bincount(first * 3 + second, minlength=6)
-    one, other = logits[0, :2].softmax(0), logits[0, 2:].softmax(0)
-    assert standard_errors(together, (one[:, None] * other).flatten()).max() < 4.5
 
 
 def test_a_gaussian_has_its_moments():

@@ -96,13 +96,6 @@ def test_which_axis_is_channels(shape, channels_last):
     assert encoder(obs).shape == (2, encoder.size)
 
 
-def test_pictures_without_three_axes_are_said_to_be_none():
-    """As of Gymnasium's wrappers GrayscaleObservation and FrameStackObservation."""
-    with pytest.warns(UserWarning, match="pictures have three axes"):
-        encoder = make_encoder(image(84, 84))
-    assert encoder.size == 84 * 84
-
-
 def test_layouts_are_the_same_network():
     """One picture, channels first or last, gives the same features."""
     first, last = make_encoder(image(4, 84, 84)), make_encoder(image(84, 84, 4))
@@ -113,7 +106,7 @@ def test_layouts_are_the_same_network():
     torch.testing.assert_close(last(picture.permute(0, 2, 3, 1)), first(picture))
 
 
-def test_large_images_go_through_the_nature_network():
+def test_large_images_go_through_the_nature_network_which_begins_orthogonal():
     encoder = make_encoder(image(4, 84, 84))
     found = convolutions(encoder)
     layers = [(c.out_channels, c.kernel_size[0], c.stride[0]) for c in found]
@@ -121,6 +114,13 @@ def test_large_images_go_through_the_nature_network():
     assert encoder.size == 512
     head = [m for m in encoder.modules() if isinstance(m, nn.Linear)]
     assert head[0].in_features == 64 * 7 * 7, "3136 in the paper"
+    # Of Gymnasium's wrappers GrayscaleObservation and FrameStackObservation.
+    with pytest.warns(UserWarning, match="pictures have three axes"):
+        assert make_encoder(image(84, 84)).size == 84 * 84
+    for layer in found:
+        values = torch.linalg.svdvals(layer.weight.detach().flatten(1))
+        torch.testing.assert_close(values, torch.full_like(values, 2**0.5))
+        assert (layer.bias == 0).all()
 
 
 @pytest.mark.parametrize("shape", [(36, 36, 3), (35, 84, 3), (5, 5, 3)])
@@ -170,10 +170,3 @@ def test_channels_are_divided_by_their_own_bounds(shape):
     scaled = (picture != 0).float()
     torch.testing.assert_close(encoder(picture), unscaled_like(encoder, shape)(scaled))
     assert not [name for name in encoder.state_dict() if "scale" in name]
-
-
-def test_convolutions_start_out_orthogonal():
-    for layer in convolutions(make_encoder(image(4, 84, 84))):
-        values = torch.linalg.svdvals(layer.weight.detach().flatten(1))
-        torch.testing.assert_close(values, torch.full_like(values, 2**0.5))
-        assert (layer.bias == 0).all()

@@ -18,15 +18,13 @@ def f(eps):
 
 
 class TestStart:
-    def test_means_are_those_of_an_mlp(self):
+    def test_means_are_those_of_an_mlp_and_deviations_follow_the_inputs(self):
         torch.manual_seed(3)
         noisy = NoisyMLP([4, 8, 2], "relu")
         torch.manual_seed(3)
         plain = MLP([4, 8, 2], "relu")
         obs = torch.randn(5, 4)
         assert torch.equal(noisy(obs), plain(obs))
-
-    def test_standard_deviations_follow_the_number_of_inputs(self):
         # sigma_0 / sqrt(p), section 3.2: 0.5 / sqrt(4) = 0.25 and 0.5 / sqrt(16).
         sigma = [s.unique().tolist() for s in NoisyMLP([4, 16, 2]).sigma]
         assert sigma == [[0.25], [0.25], [0.125], [0.125]]
@@ -63,7 +61,7 @@ class TestNoise:
         assert layers.noise.square().mean().item() == pytest.approx(0.798, abs=0.06)
         assert layers.noise.mean().item() == pytest.approx(0.0, abs=0.1)
 
-    def test_it_lasts_for_the_block_and_not_longer(self):
+    def test_it_lasts_for_the_block_and_every_layer_has_its_own(self):
         layers, obs = NoisyMLP([3, 8, 2]), torch.randn(4, 3)
         quiet = layers(obs)
         with noise([layers], generator()):
@@ -75,8 +73,6 @@ class TestNoise:
         with pytest.raises(ZeroDivisionError), noise([layers], generator()):
             1 / 0  # noqa: B018
         assert not layers.noise.any()
-
-    def test_every_layer_has_its_own(self):
         model = torch.nn.ModuleList([NoisyMLP([3, 2]), MLP([3, 2]), NoisyMLP([3, 2])])
         layers = noisy_layers(model)
         assert len(layers) == 2

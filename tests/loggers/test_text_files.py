@@ -1,7 +1,8 @@
-"""The CSV logger: its rows, and what is left after a kill or a resume."""
+"""CSV and JSON Lines: their rows, and what no number of theirs is."""
 
 import csv as standard
 import io
+import json
 import math
 
 import torch
@@ -48,6 +49,18 @@ def test_rows_are_on_disk_before_the_yield(trainer):
             assert rows(path)[-1] == f"train,{2 * step},{step},loss,{float(step)}"
 
 
+def test_a_line_of_json_is_a_log(trainer):
+    logs = list(loggers.jsonl(every=0)(trainer)())
+    wanted = [
+        {**log, "logs": {name: float(x) for name, x in log["logs"].items()}}
+        for log in logs
+        if log["logs"]
+    ]
+    text = (trainer.run.folder / "logs.jsonl").read_text()
+    assert [json.loads(line) for line in text.splitlines()] == wanted
+    assert len(wanted) == 60  # 50 train, 10 collect
+
+
 def test_odd_values_and_names_are_read_back(make_trainer):
     trainer = make_trainer(eval_every=100)
     logs = {
@@ -56,17 +69,24 @@ def test_odd_values_and_names_are_read_back(make_trainer):
         "inf": math.inf,
         "minus": torch.tensor(-math.inf),
         "tiny": 1e-300,
+        "whole": 1,
     }
     trainer.evaluate = lambda *_: trainer.log("evaluate", logs)
-    path = trainer.run.folder / "logs.csv"
-    stack = loggers.csv()(trainer)
+    stack = loggers.jsonl()(loggers.csv()(trainer))
     list(stack())
-    table = list(standard.DictReader(io.StringIO(path.read_text())))
-    values = {
-        row["metric"]: float(row["value"])
-        for row in table
-        if row["log_type"] == "evaluate"
-    }
-    assert math.isnan(values.pop("nan"))
-    assert values == {name: float(x) for name, x in logs.items() if name != "nan"}
-    assert list(stack()) == []  # and the logger can read its own file
+    text = (trainer.run.folder / "logs.csv").read_text()
+    rows = [
+        row for row in standard.DictReader(io.StringIO(text)) if "ev" in row["log_type"]
+    ]
+    values = {row["metric"]: float(row["value"]) for row in rows}
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    lines = (trainer.run.folder / "logs.jsonl").read_text().splitlines()
+    last = json.loads(lines[-3], parse_constant=refuse)["logs"]
+    assert (last["nan"], last["inf"], last["minus"]) == ("NaN", "Infinity", "-Infinity")
+    for found in (values, {name: float(x) for name, x in last.items()}):
+        assert math.isnan(found.pop("nan"))
+        assert found == {name: float(x) for name, x in logs.items() if name != "nan"}
+    assert list(stack()) == []  # and the loggers can read their own files
