@@ -1,6 +1,8 @@
-"""What the site shows moving: policies that play on its pages, and films.
+"""What the site shows moving: policies that play on its pages, and films; and agents
+that come along with the algorithms.
 
-`site.yaml` lists them; `python -m benchmarks demos` and `gallery` make them.
+`site.yaml` and `tasks.yaml` list them; `python -m benchmarks demos`, `gallery` and
+`agents` make them.
 """
 
 import dataclasses
@@ -19,9 +21,10 @@ from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
 from .figure import score
-from .tasks import make_trainer
+from .tasks import AGENTS, TASKS, make_config, make_trainer, trainer_class_of
 
-ASSETS = Path(__file__).parents[1] / "docs" / "assets"
+ROOT = Path(__file__).parents[1]
+ASSETS = ROOT / "docs" / "assets"
 SITE = read_file(Path(__file__).with_suffix(".yaml"))
 STAGES = ("untrained", "halfway", "trained")
 LOOKS = 20  # evaluations of a demo's policy while it learns
@@ -118,6 +121,25 @@ def shoot_film(
     yield still(path)
     write_atomically(path.with_suffix(".json"), json.dumps(notes, indent=1) + "\n")
     yield path.with_suffix(".json")
+
+
+def make_agent(
+    name: str, seed: int | None, folder: Path = ROOT / "algorithms"
+) -> Iterator[Path]:
+    """Train a task's agent and write it beside its algorithm, with its returns."""
+    task, own = TASKS[name], {"seed": 1} | AGENTS[name]
+    fields = {"device": "cpu", "compile": False, "eval_every": 0, "eval_episodes": 100}
+    fields |= own | {"seed": seed or own["seed"]}
+    config = make_config(task.algorithm, task.tuned, task.config | fields)
+    path = (
+        folder / task.algorithm / "agents" / f"{Path(config.env_id).name}.safetensors"
+    )
+    with trainer_class_of(task.algorithm)(config) as trainer:
+        for _ in trainer():
+            pass
+        command = f"python -m benchmarks agents {name} --seed {config.seed}"
+        exports.write_evaluated(trainer, path, 100, SEED, command=command)
+    yield path
 
 
 def shoot_libero(path: Path = ASSETS / "libero" / "bowl.mp4") -> Iterator[Path]:

@@ -29,7 +29,7 @@ def evaluate(
     """Play whole episodes with a trained agent, deterministically.
 
     Args:
-        run: Folder of a run, or a checkpoint file.
+        run: Folder of a run, a file of an agent, or an agent of `yieldrl list`.
         episodes: Episodes to play; by default 20, and 512 where actions are text.
         seed: Seed of the environments, the same for all runs, so that they compare.
         checkpoint: `last`, `best` in the evaluations of training (the last, if none was
@@ -49,13 +49,12 @@ def evaluate(
     """
     with usage_errors():
         from yieldrl.cli import restoring
-        from yieldrl.experiments import run_files
         from yieldrl.loggers import record_video
         from yieldrl.loggers.answers import writes
         from yieldrl.loggers.checkpoints import describe_checkpoint
         from yieldrl.loggers.videos import refuse_video
 
-        path = run_files.find_checkpoint(run, checkpoint)
+        path = restoring.locate(run, checkpoint)
         count = 1 if suite else ANSWERS if episodes is None else episodes
         trainer = restoring.player(path, count, device, alone=bool(suite), trust=trust)
         chosen = describe_checkpoint(path, trainer.agent.sample_step)

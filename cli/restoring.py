@@ -7,6 +7,7 @@ from typing import Any
 
 from yieldrl.abstractions import Trainer
 from yieldrl.cli import catalog
+from yieldrl.cli.errors import nearest
 from yieldrl.cli.run_spec import (
     RunSpec,
     find,
@@ -15,7 +16,27 @@ from yieldrl.cli.run_spec import (
 from yieldrl.core.files import read_file
 from yieldrl.core.named_code import UntrustedError, refuse_unless, refuse_untrusted
 from yieldrl.experiments import CheckpointError, run_files
+from yieldrl.experiments.agent_file import AGENT, refuse_to_train
 from yieldrl.experiments.checkpoint import load_trainer_state
+
+
+def locate(agent: str, which: str = "last") -> Path:
+    """The file of a trained agent: a checkpoint, or one of safetensors.
+
+    FileNotFoundError if there is none.
+
+    Args:
+        agent: Folder of a run or a card, a file, or an agent that comes along, as
+            `yieldrl list` names it.
+        which: The checkpoint, as of `run_files.find_checkpoint`.
+    """
+    if Path(agent).exists():
+        return run_files.find_checkpoint(agent, which)
+    along = catalog.agents()
+    if agent not in along and agent.partition("/")[0] in catalog.folders():
+        names = nearest(agent, along)
+        raise FileNotFoundError(f"no agent {agent!r} comes along: {names}")
+    return along[agent] if agent in along else run_files.find_checkpoint(agent, which)
 
 
 def last_usable(
@@ -28,13 +49,14 @@ def last_usable(
     its checkpoint lies, by default up to the steps that were last asked for.
 
     Raises:
-        CheckpointError: If none can be read.
+        CheckpointError: If none can be read, or there is only an agent to play.
         FileNotFoundError: If there is none.
         UntrustedError: If it names code that does not come with yieldrl, without
             `trust`.
         ValueError: If the run's `config.yaml` was edited.
     """
     paths = run_files.all_checkpoints(run)
+    refuse_to_train(paths[0])
     for path in paths:
         try:
             return *_load(path, total_steps, trust), path
@@ -47,7 +69,7 @@ def last_usable(
 
 def _load(path: Path, total_steps: int | None, trust: bool) -> tuple[Trainer, RunSpec]:
     # What is left out, the agent's state, is freed: weights may not fit twice.
-    cls, config = _read(path, trust)[1:]
+    _, cls, config, spec = _read(path, trust)
     if path.parent.name == run_files.CHECKPOINTS:
         run_dir = path.parent.parent
         run_files.refuse_edited_config(run_dir, total_steps)
@@ -55,7 +77,6 @@ def _load(path: Path, total_steps: int | None, trust: bool) -> tuple[Trainer, Ru
             total_steps = run_files.read_config(run_dir).get("total_steps")
     if total_steps is not None:
         config = dataclasses.replace(config, total_steps=total_steps)
-    spec = _spec(cls, path, trust)
     return cls.load(path, config=config, **spec.parts()), spec
 
 
@@ -81,14 +102,33 @@ def player(
 
     Nothing else is restored, so a checkpoint of a GPU plays on a CPU, without rollout
     workers and demonstrations. With `alone` no processes are started.
+
+    Args:
+        path: A checkpoint, or an agent's file.
+        episodes: Episodes that an evaluation plays.
+        device: By default as the config says.
+        alone: Whether environments run in this process.
+        trust: Whether code may be imported that it names and that is not of yieldrl.
+
+    Raises:
+        CheckpointError: If it cannot be read, or does not fit its trainer.
+        UntrustedError: If it names code that does not come with yieldrl, without
+            `trust`.
     """
-    agent, cls, config = _read(path, trust)
+    state, cls, config, spec = _read(path, trust)
+    agent: Any = state.get("agent")
+    whole = spec.to_dict(config)
     changes: dict[str, Any] = {} if device is None else {"device": device}
     if alone:
         changes["vectorization"] = "sync"
     config = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
-    trainer = cls(config, **_spec(cls, path, trust).parts())
+    trainer = cls(config, **spec.parts())
+    described, known = run_files.description(trainer, whole), _run_of(path) | state
+    described |= {k: known[k] for k in ("versions", "command") if k in known}
+    trainer.run.description = described
     try:
+        if path.suffix == Path(AGENT).suffix:
+            agent["algorithm"] = trainer.algorithm.state_dict() | agent["algorithm"]
         trainer.algorithm.load_state_dict(agent["algorithm"])
         trainer.agent.counters.restore(agent)
     except (KeyError, RuntimeError, TypeError, ValueError) as reason:
@@ -98,8 +138,8 @@ def player(
     return trainer
 
 
-def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
-    """State of the agent, class and config of the trainer that saved a checkpoint."""
+def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any, RunSpec]:
+    """State, class, config and spec of the trainer that saved a checkpoint."""
     state = load_trainer_state(path)
     module, name = state["algorithm"], state["trainer"]
     if trust:
@@ -114,14 +154,17 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
     config = cls.config_class.from_dict(state["config"])
     if not trust:
         refuse_untrusted(config.to_dict(), path)
-    return state.get("agent"), cls, config
+    run_dir, blocks = path.parent.parent, state["config"]
+    source = path
+    if path.suffix != Path(AGENT).suffix:
+        source, blocks = run_dir / run_files.RUN, _run_of(path).get("config")
+    if not blocks:
+        return state, cls, config, RunSpec(cls)
+    blocks = {**blocks, "algorithm": None}
+    return state, cls, config, RunSpec.of(blocks, cls, None if trust else source)
 
 
-def _spec(cls: type[Trainer], path: Path, trust: bool) -> RunSpec:
-    """The spec of a checkpoint's run; the default if it is unknown."""
-    run_dir = path.parent.parent
-    run = run_files.read_run(run_dir)
-    if path.parent.name != run_files.CHECKPOINTS or not run:
-        return RunSpec(cls)
-    source = None if trust else run_dir / run_files.RUN
-    return RunSpec.of({**run["config"], "algorithm": None}, cls, source)
+def _run_of(path: Path) -> dict[str, Any]:
+    """The `run.json` of a checkpoint's run; empty if it is unknown."""
+    inside = path.parent.name == run_files.CHECKPOINTS
+    return run_files.read_run(path.parent.parent) if inside else {}
