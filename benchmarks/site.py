@@ -17,6 +17,7 @@ import gymnasium
 from yieldrl import exports
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.core.files import read_file
+from yieldrl.exports.card import write_evaluated
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
@@ -131,14 +132,13 @@ def make_agent(
     fields = {"device": "cpu", "compile": False, "eval_every": 0, "eval_episodes": 100}
     fields |= own | {"seed": seed or own["seed"]}
     config = make_config(task.algorithm, task.tuned, task.config | fields)
-    path = (
-        folder / task.algorithm / "agents" / f"{Path(config.env_id).name}.safetensors"
-    )
+    stem = Path(config.env_id).name
+    path = folder / task.algorithm / "agents" / f"{stem}.safetensors"
     with trainer_class_of(task.algorithm)(config) as trainer:
         for _ in trainer():
             pass
         command = f"python -m benchmarks agents {name} --seed {config.seed}"
-        exports.write_evaluated(trainer, path, 100, SEED, command=command)
+        write_evaluated(trainer, path, 100, SEED, command=command)
     yield path
 
 

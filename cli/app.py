@@ -156,7 +156,6 @@ def export(
     path = folder / name if out is None else Path(out)
     if to == "card":
         playing.write_card(saved, path, episodes, seed, trust)
-        print(f"card: {path}")
         return
     write = {"json": exports.write_json, "onnx": exports.write_onnx}[to]
     with restoring.player(saved, 1, "cpu", trust=trust) as trainer:
@@ -178,7 +177,7 @@ def import_agent(
         run_name: Name of the folder; by default algorithm, environment and seed.
         trust: Import and run code that the agent names and that is not of yieldrl.
     """
-    print(playing.take_over(source, run_name, trust))
+    playing.take_over(source, run_name, trust)
 
 
 play = _command(playing.play)

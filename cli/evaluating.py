@@ -17,7 +17,6 @@ def evaluate(
     seed: int = SEED,
     checkpoint: str = "last",
     device: str | None = None,
-    video: str | None = None,
     in_order: bool = False,
     suite: str | None = None,
     episodes_per_task: int = 50,
@@ -35,7 +34,6 @@ def evaluate(
         checkpoint: `last`, `best` in the evaluations of training (the last, if none was
             the best), or a file.
         device: Device to use; by default the one that it was trained on.
-        video: Record the first episode to this file, for example `episode.mp4`.
         in_order: Seed each episode separately: with `seed`, `seed + 1`, ...
         suite: Play several tasks: the name of a suite (`libero_spatial`), or a file of
             tasks and their `env_kwargs`. The same command continues an interrupted one.
@@ -49,17 +47,13 @@ def evaluate(
     """
     with usage_errors():
         from yieldrl.cli import restoring
-        from yieldrl.loggers import record_video
         from yieldrl.loggers.answers import writes
         from yieldrl.loggers.checkpoints import describe_checkpoint
-        from yieldrl.loggers.videos import refuse_video
 
         path = restoring.locate(run, checkpoint)
         count = 1 if suite else ANSWERS if episodes is None else episodes
         trainer = restoring.player(path, count, device, alone=bool(suite), trust=trust)
         chosen = describe_checkpoint(path, trainer.agent.sample_step)
-        if video is not None:
-            refuse_video(trainer)
         evaluation = None
         if suite is not None:
             folder = Path(run) if Path(run).is_dir() else path.parent
@@ -74,9 +68,6 @@ def evaluate(
             return
         how = {"every_episode": not writes(trainer), "in_order": in_order}
         print(report(trainer, episodes, seed, **how))
-        if video is not None:
-            with usage_errors():
-                print(f"video: {record_video(trainer, video, seed=seed)}")
 
 
 def report(

@@ -1,8 +1,7 @@
-"""`yieldrl play`, agents of others, and agents to give away."""
+"""`yieldrl play`, cards of agents to give away, and agents of others."""
 
 import dataclasses
 import os
-import re
 import shutil
 import sys
 from contextlib import closing
@@ -15,22 +14,15 @@ from yieldrl.cli.errors import usage_errors
 from yieldrl.cli.evaluating import ANSWERS, SEED
 
 EPISODES = 5  # shown by default
-JUDGED = 100  # episodes that judge an agent that is given away
+JUDGED = 100  # that judge an agent of a card
 
 
 def load_agent(agent: str, device: str = "cpu", *, trust: bool = False) -> Any:
     """A trainer that has a trained agent: `trainer.agent.predict(obs)` acts.
 
-    Args:
-        agent: As `yieldrl play` takes it: an agent of `yieldrl list`, such as
-            `ppo/CartPole-v1`, the folder of a card or a run, or a file.
-        device: Where it plays.
-        trust: Whether code may be imported that it names and that is not of yieldrl.
-
-    Raises:
-        CheckpointError: If the file is damaged, or does not fit its trainer.
-        FileNotFoundError: If there is no such agent.
-        UntrustedError: If it names code of others, without `trust`.
+    `agent` and `trust` are as of `yieldrl play`. CheckpointError if the file is damaged
+    or does not fit, FileNotFoundError if there is none, UntrustedError if it names code
+    of others.
     """
     from yieldrl.cli import restoring
 
@@ -67,19 +59,18 @@ def play(
         from yieldrl.loggers.checkpoints import describe_checkpoint
 
         path = restoring.locate(agent, checkpoint)
-        trainer = restoring.player(path, 1, device, alone=True, trust=trust)
-        print(f"agent: {describe_checkpoint(path, trainer.agent.sample_step)}")
-        if path.suffix != ".pt" and "evaluation" in (about := catalog.about(path)):
-            print(f"evaluated: {catalog.returned(about['evaluation'])}")
-    with trainer, usage_errors():
-        if video is not None:
-            film = record_video(trainer, video, episodes or 1, seed=seed)
-            print(f"video: {film}")
-            return
-        why = _no_window(trainer)
-        if why:
-            print(f"no window: {why}; --video FILE.mp4 makes a film", flush=True)
-        _play_episodes(trainer, EPISODES if episodes is None else episodes, seed, why)
+        with restoring.player(path, 1, device, alone=True, trust=trust) as trainer:
+            print(f"agent: {describe_checkpoint(path, trainer.agent.sample_step)}")
+            if known := trainer.run.description.get("evaluation"):
+                print(f"evaluated: {catalog.returned(known)}")
+            if video is not None:
+                film = record_video(trainer, video, episodes or 1, seed=seed)
+                print(f"video: {film}")
+                return
+            if why := _no_window(trainer):
+                print(f"no window: {why}; --video FILE.mp4 makes a film", flush=True)
+            count = EPISODES if episodes is None else episodes
+            _play_episodes(trainer, count, seed, None if why else "human")
 
 
 def _no_window(trainer: Any) -> str:
@@ -91,13 +82,12 @@ def _no_window(trainer: Any) -> str:
     return "" if "human" in modes else f"{trainer.config.env_id} opens none"
 
 
-def _play_episodes(trainer: Any, episodes: int, seed: int, no_window: str) -> None:
-    """Play one after the other, in a window if there is one, and print each return."""
+def _play_episodes(trainer: Any, episodes: int, seed: int, mode: str | None) -> None:
+    """Play one after the other, drawn in a mode, and print the return of each."""
     from yieldrl.collectors import play_in_order
     from yieldrl.loggers.videos import drawn
 
-    envs = trainer.evaluator.envs if no_window else drawn(trainer, "human")
-    with closing(envs):
+    with closing(drawn(trainer, mode)) as envs:
         for number in range(episodes):
             played = play_in_order(trainer.agent, envs, 1, seed + number)
             said = f"return {played.returns[0]:g}, length {played.lengths[0]}"
@@ -107,65 +97,60 @@ def _play_episodes(trainer: Any, episodes: int, seed: int, no_window: str) -> No
 def write_card(
     saved: Path, folder: Path, episodes: int | None, seed: int, trust: bool
 ) -> None:
-    """Write the card of a checkpoint's agent, and print how well it plays."""
+    """Write the card of a checkpoint's agent, and print what it reaches."""
     from yieldrl import exports
     from yieldrl.cli import catalog, restoring
-    from yieldrl.experiments.agent_file import AGENT, agent_of, write_agent
+    from yieldrl.experiments.agent_file import AGENT, write_agent
     from yieldrl.loggers.answers import writes
 
     with restoring.player(saved, 1, "cpu", trust=trust) as trainer:
         count = episodes or (ANSWERS if writes(trainer) else JUDGED)
-        write_agent(agent_of(trainer), folder / AGENT)
-    # What is evaluated is what is given away.
+        write_agent(trainer, folder / AGENT)
+    # The file is evaluated, which is what others get.
     with restoring.player(folder / AGENT, count, "cpu", trust=trust) as trainer:
         evaluation, no_film = exports.write_card(trainer, folder, count, seed)
-    print(catalog.returned(evaluation))
-    print(f"no film: {no_film}" if no_film else f"film: {folder / 'replay.mp4'}")
+    print(f"{catalog.returned(evaluation)}{no_film and f'; no film: {no_film}'}")
+    print(f"card: {folder}")
 
 
-def take_over(source: str, run_name: str | None, trust: bool) -> str:
-    """Make the folder of a run from an agent of others; what to say of it."""
+def take_over(source: str, run_name: str | None, trust: bool) -> None:
+    """Make the folder of a run from an agent of others, and print where it is."""
     from yieldrl.cli import catalog, restoring
     from yieldrl.experiments import Run
-    from yieldrl.experiments.agent_file import AGENT
+    from yieldrl.experiments.agent_file import AGENT, is_agent
+    from yieldrl.experiments.run_files import CONFIG
     from yieldrl.exports.card import CARD
 
     is_here = Path(source).exists() or source in catalog.agents()
-    path = restoring.locate(source if is_here else str(_downloaded(source)))
-    if path.suffix == ".pt":
-        raise ValueError(f"{source}: checkpoints, which need no import: evaluate them")
+    path = restoring.locate(source if is_here else _downloaded(source, CARD))
+    if not is_agent(path):
+        raise ValueError(f"{path}: a checkpoint needs no import: play or evaluate it")
     with restoring.player(path, 1, "cpu", alone=True, trust=trust) as trainer:
-        config = dataclasses.replace(trainer.config, run_root="runs", run_name=run_name)
-        run = Run(trainer.run.name, config, trainer.run.description)
-        with closing(run):
-            folder = run.claim()
+        places: dict[str, Any] = {"run_root": "runs", "run_name": run_name}
+        described, config = trainer.run.description, trainer.config
+        described["config"]["trainer"] |= places
+        config = dataclasses.replace(config, **places)
+        with closing(Run(trainer.run.name, config, described)) as run:
+            folder = run.claim().relative_to(Path.cwd())
     shutil.copyfile(path, folder / AGENT)
-    beside = {AGENT, "config.yaml"}.symmetric_difference(CARD)
-    for name in beside if path.name == AGENT else ():
+    for name in {*CARD} - {AGENT, CONFIG} if path.name == AGENT else ():
         if (path.parent / name).is_file():
             shutil.copyfile(path.parent / name, folder / name)
-    folder = folder.relative_to(Path.cwd())
-    evaluation = catalog.about(path).get("evaluation")
-    said = f", {catalog.returned(evaluation)}" if evaluation else ""
-    return f"run folder: {folder}{said}\nplay it with: yieldrl play {folder}"
+    print(f"run folder: {folder}\nplay it with: yieldrl play {folder}")
 
 
-def _downloaded(source: str) -> Path:
-    """A copy of a card's files on the hub."""
-    from yieldrl.exports.card import CARD
+def _downloaded(source: str, files: tuple[str, ...]) -> str:
+    """The folder of some files of a repository on the hub."""
     from yieldrl.loggers.base import require_package
 
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", source):
-        raise FileNotFoundError(
-            f"{source}: no such folder or file; give one, or USER/REPOSITORY on the hub"
-        )
+    missing = f"{source}: no folder or file here, nor USER/REPOSITORY on the hub"
+    if source.count("/") != 1:
+        raise FileNotFoundError(missing)
     require_package("huggingface_hub", extra="hub")
-    import huggingface_hub
+    from huggingface_hub import snapshot_download
 
     try:
-        return Path(huggingface_hub.snapshot_download(source, allow_patterns=[*CARD]))
+        return snapshot_download(source, allow_patterns=[*files])
     except (OSError, ValueError) as reason:
-        raise FileNotFoundError(
-            f"{source}: neither a folder here nor a repository that the hub gives"
-            f" ({str(reason).splitlines()[0]})"
-        ) from reason
+        said = f"{missing} ({str(reason).splitlines()[0]})"
+        raise FileNotFoundError(said) from reason

@@ -16,27 +16,25 @@ from yieldrl.cli.run_spec import (
 from yieldrl.core.files import read_file
 from yieldrl.core.named_code import UntrustedError, refuse_unless, refuse_untrusted
 from yieldrl.experiments import CheckpointError, run_files
-from yieldrl.experiments.agent_file import AGENT, refuse_to_train
+from yieldrl.experiments.agent_file import is_agent, refuse_to_train
 from yieldrl.experiments.checkpoint import load_trainer_state
 
 
 def locate(agent: str, which: str = "last") -> Path:
     """The file of a trained agent: a checkpoint, or one of safetensors.
 
-    FileNotFoundError if there is none.
-
-    Args:
-        agent: Folder of a run or a card, a file, or an agent that comes along, as
-            `yieldrl list` names it.
-        which: The checkpoint, as of `run_files.find_checkpoint`.
+    It is in the folder of a run or a card, named itself, or comes along, as `yieldrl
+    list` says; `which` as of `run_files.find_checkpoint`. FileNotFoundError if there is
+    none.
     """
-    if Path(agent).exists():
-        return run_files.find_checkpoint(agent, which)
-    along = catalog.agents()
-    if agent not in along and agent.partition("/")[0] in catalog.folders():
-        names = nearest(agent, along)
-        raise FileNotFoundError(f"no agent {agent!r} comes along: {names}")
-    return along[agent] if agent in along else run_files.find_checkpoint(agent, which)
+    along, is_here = catalog.agents(), Path(agent).exists()
+    if agent in along and not is_here:
+        return along[agent]
+    if agent.partition("/")[0] in catalog.folders() and not is_here:
+        raise FileNotFoundError(
+            f"no agent {agent!r} comes along: {nearest(agent, along)}"
+        )
+    return run_files.find_checkpoint(agent, which)
 
 
 def last_usable(
@@ -98,36 +96,24 @@ def player(
     alone: bool = False,
     trust: bool = False,
 ) -> Trainer:
-    """A trainer with the agent of a checkpoint and its counters, to evaluate it.
+    """A trainer with the agent of a checkpoint or of an agent's file, and its counters.
 
     Nothing else is restored, so a checkpoint of a GPU plays on a CPU, without rollout
     workers and demonstrations. With `alone` no processes are started.
-
-    Args:
-        path: A checkpoint, or an agent's file.
-        episodes: Episodes that an evaluation plays.
-        device: By default as the config says.
-        alone: Whether environments run in this process.
-        trust: Whether code may be imported that it names and that is not of yieldrl.
-
-    Raises:
-        CheckpointError: If it cannot be read, or does not fit its trainer.
-        UntrustedError: If it names code that does not come with yieldrl, without
-            `trust`.
     """
     state, cls, config, spec = _read(path, trust)
     agent: Any = state.get("agent")
-    whole = spec.to_dict(config)
     changes: dict[str, Any] = {} if device is None else {"device": device}
     if alone:
         changes["vectorization"] = "sync"
-    config = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
-    trainer = cls(config, **spec.parts())
-    described, known = run_files.description(trainer, whole), _run_of(path) | state
-    described |= {k: known[k] for k in ("versions", "command") if k in known}
-    trainer.run.description = described
+    playing = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
+    trainer = cls(playing, **spec.parts())
+    described, known = trainer.run.description, _run_of(path) | state
+    names = [x for x in ("versions", "command", "evaluation") if x in known]
+    trainer.run.description = {**described, **{x: known[x] for x in names}}
+    trainer.run.description["config"] = spec.to_dict(config)
     try:
-        if path.suffix == Path(AGENT).suffix:
+        if is_agent(path):
             agent["algorithm"] = trainer.algorithm.state_dict() | agent["algorithm"]
         trainer.algorithm.load_state_dict(agent["algorithm"])
         trainer.agent.counters.restore(agent)
@@ -154,14 +140,9 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any, RunSpec]:
     config = cls.config_class.from_dict(state["config"])
     if not trust:
         refuse_untrusted(config.to_dict(), path)
-    run_dir, blocks = path.parent.parent, state["config"]
-    source = path
-    if path.suffix != Path(AGENT).suffix:
-        source, blocks = run_dir / run_files.RUN, _run_of(path).get("config")
-    if not blocks:
-        return state, cls, config, RunSpec(cls)
+    blocks = state["config"] if is_agent(path) else _run_of(path).get("config", {})
     blocks = {**blocks, "algorithm": None}
-    return state, cls, config, RunSpec.of(blocks, cls, None if trust else source)
+    return state, cls, config, RunSpec.of(blocks, cls, None if trust else path)
 
 
 def _run_of(path: Path) -> dict[str, Any]:

@@ -7,9 +7,7 @@ and one text of JSON, so that reading it runs no code.
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from torch import Tensor
+from typing import Any
 
 from yieldrl.core import CheckpointError
 from yieldrl.core.files import write_whole
@@ -21,71 +19,53 @@ AGENT = "model.safetensors"
 
 KEY, VERSION = "yieldrl", 1
 PLACES = "device", "run_root", "run_name"  # of whoever trained it
-NEEDED = {"module": str, "trainer": str, "config": dict}
 
 
-class AgentFile(NamedTuple):
-    """What such a file holds.
+def is_agent(path: str | Path) -> bool:
+    """Whether a file is one of these, by its name, and no checkpoint."""
+    return Path(path).suffix == Path(AGENT).suffix
 
-    `about` has the `version` of the format, the `algorithm`, the `env_id`, the `module`
-    and name of the `trainer`, the `config` in blocks, `sample_step` and `learn_step`,
-    the `versions` of packages, the `command` that trained it, and its `evaluation`.
+
+def write_agent(trainer: Any, path: str | Path, **facts: Any) -> dict[str, Any]:
+    """Write the agent of a trainer, atomically; or WriteError.
+
+    Returns what the file says of it: `algorithm` and `trainer` as a checkpoint does,
+    the `config` in blocks, the steps taken, the `versions` of packages, the `command`
+    that trains it again, and other `facts`, such as an `evaluation`.
     """
+    from safetensors.torch import save
 
-    weights: dict[str, Tensor]  # of the model, by their names in its `state_dict`
-    about: dict[str, Any]
-
-    def state(self) -> dict[str, Any]:
-        """It as a part of a trainer's checkpoint, of which only the model is there."""
-        about, counted = self.about, asdict(Counters())
-        counted |= {k: about[k] for k in ("sample_step", "learn_step") if k in about}
-        return {
-            **about,
-            "algorithm": about["module"],
-            "agent": {"algorithm": {"model": self.weights}, **counted},
-        }
-
-
-def agent_of(trainer: Any, **facts: Any) -> AgentFile:
-    """The agent of a trainer, as it is now, with more `facts` about it."""
     cls, described = type(trainer), trainer.run.description
-    config = {k: v for k, v in described["config"].items() if k != "loggers"}
-    of_run = config["trainer"].items()
-    config["trainer"] = {k: v for k, v in of_run if k not in PLACES}
+    blocks = described["config"].items()
+    config = {name: {**block} for name, block in blocks if name != "loggers"}
+    for name in PLACES:
+        config["trainer"].pop(name, None)
     about = {
         "version": VERSION,
-        "algorithm": trainer.run.name,
-        "env_id": trainer.config.env_id,
-        "module": cls.__module__,
+        "algorithm": cls.__module__,
         "trainer": f"{cls.__module__}.{cls.__qualname__}",
         "config": config,
         "sample_step": trainer.agent.sample_step,
         "learn_step": trainer.agent.learn_step,
         "versions": described["versions"],
         "command": described.get("command", "yieldrl train --config config.yaml"),
+        **facts,
     }
     weights = {
         name: tensor.detach().cpu().clone().contiguous()  # tied ones are written twice
         for name, tensor in trainer.model.state_dict().items()
     }
-    return AgentFile(weights, about | facts)
-
-
-def write_agent(agent: AgentFile, path: str | Path) -> Path:
-    """Write a file atomically; WriteError if that is impossible."""
-    from safetensors.torch import save
-
-    metadata = {"format": "pt", KEY: json.dumps(agent.about)}
     with naming_failures(Path(path)):
-        return write_whole(Path(path), save(agent.weights, metadata))
+        metadata = {"format": "pt", KEY: json.dumps(about)}
+        write_whole(Path(path), save(weights, metadata))
+    return about
 
 
-def read_agent(path: str | Path) -> AgentFile:
-    """Read a file, onto the CPU, without running code.
+def read_agent(path: str | Path) -> dict[str, Any]:
+    """The agent of a file, as a part of a trainer's state, on the CPU.
 
-    Raises:
-        FileNotFoundError: If there is no such file.
-        CheckpointError: If it is damaged, or no agent of this version of the format.
+    FileNotFoundError if there is no such file, CheckpointError if it is damaged or
+    says nothing that this version understands.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -93,29 +73,25 @@ def read_agent(path: str | Path) -> AgentFile:
         raise FileNotFoundError(f"{path}: no such file of an agent")
     try:
         with safe_open(path, framework="pt") as file:
-            about = dict(json.loads((file.metadata() or {}).get(KEY, "{}")))
+            about = json.loads((file.metadata() or {}).get(KEY, "{}"))
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, TypeError, ValueError) as reason:
+    except (SafetensorError, ValueError) as reason:
         raise CheckpointError(
             f"{path}: not a readable file of safetensors ({reason}): get it again"
         ) from None
-    if about.get("version", VERSION) != VERSION:
+    if not isinstance(about, dict) or about.get("version") != VERSION:
         raise CheckpointError(
-            f"{path}: version {about['version']} of an agent's file, this reads"
-            f" {VERSION}: update yieldrl"
+            f"{path}: its metadata describe no agent of version {VERSION}: give a file"
+            " that `yieldrl export RUN --to card` wrote, or update yieldrl"
         )
-    wrong = [k for k, kind in NEEDED.items() if not isinstance(about.get(k), kind)]
-    if wrong:
-        raise CheckpointError(
-            f"{path}: no agent of yieldrl, its metadata lack {', '.join(wrong)}: give a"
-            " file that `yieldrl export RUN --to card` wrote"
-        )
-    return AgentFile(weights, about)
+    steps = {k: about[k] for k in ("sample_step", "learn_step") if k in about}
+    learned = {"algorithm": {"model": weights}, **asdict(Counters()), **steps}
+    return {**about, "agent": learned}
 
 
 def refuse_to_train(path: str | Path) -> None:
     """CheckpointError if a file holds an agent to play, from which nothing goes on."""
-    if Path(path).suffix == Path(AGENT).suffix:
+    if is_agent(path):
         raise CheckpointError(
             f"{path}: an agent to play, and no checkpoint of training: it has neither"
             " optimizer nor buffer. Play it with `yieldrl play`, or train anew with"

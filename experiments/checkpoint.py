@@ -12,7 +12,7 @@ from torch.serialization import get_unsafe_globals_in_checkpoint
 from yieldrl.core import CheckpointError
 from yieldrl.core.named_code import refuse_untrusted
 from yieldrl.core.trees import flatten
-from yieldrl.experiments.agent_file import AGENT, read_agent, refuse_to_train
+from yieldrl.experiments.agent_file import is_agent, read_agent, refuse_to_train
 from yieldrl.loggers.files import naming_failures
 
 
@@ -85,8 +85,7 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
         CheckpointError: If it is damaged, holds NaN in what was learned, or is no
             checkpoint of a trainer.
     """
-    is_agent = Path(path).suffix == Path(AGENT).suffix
-    state = read_agent(path).state() if is_agent else load_checkpoint(path)
+    state = (read_agent if is_agent(path) else load_checkpoint)(path)
     for name, kind in (("algorithm", str), ("trainer", str), ("config", dict)):
         if not isinstance(state.get(name), kind):
             raise CheckpointError(

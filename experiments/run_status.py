@@ -89,7 +89,7 @@ def status(run_dir: str | Path) -> str:
     saved = list_checkpoints(folder)
     steps = [int(path.stem.rpartition("_")[2]) for path in saved]
     steps += [cluster.get("sample_step", 0), run_files.last_step(folder)]
-    agent = read_agent(folder / AGENT).about if (folder / AGENT).is_file() else {}
+    agent = read_agent(folder / AGENT) if (folder / AGENT).is_file() else {}
     steps += [agent.get("sample_step", 0)]
     lines = [
         f"{run_files.algorithm_name(trainer)} on {config.get('env_id')}:"

@@ -103,8 +103,8 @@ def record_video(
         return mp4(path, pictures, fps or envs.metadata.get("render_fps", 30))
 
 
-def drawn(trainer: Any, render_mode: str) -> Any:
-    """One environment like those of a trainer's evaluations, which draws itself."""
+def drawn(trainer: Any, render_mode: str | None) -> Any:
+    """One environment like those of a trainer's evaluations, drawn in this mode."""
     from yieldrl.envs import make_eval
 
     envs = make_eval(

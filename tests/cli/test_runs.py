@@ -232,7 +232,7 @@ def test_a_video_is_filmed(train, capsys):
     pytest.importorskip("imageio_ffmpeg", reason="videos need imageio-ffmpeg")
     pytest.importorskip("pygame", reason="CartPole is drawn by pygame")
     run = train()
-    main(["evaluate", str(run), "--episodes", "1", "--video", "film/one.mp4"])
+    main(["play", str(run), "--video", "film/one.mp4"])
     assert Path("film/one.mp4").stat().st_size > 0
     assert "one.mp4" in capsys.readouterr().out
 

@@ -210,7 +210,8 @@ def check(words: list[str]) -> None:
         case ["python", "-m", "my_dqn", *rest]:
             parse_options("dqn", rest)
         case ["yieldrl", name, *rest]:
-            command = {"list": app.list_algorithms}.get(name) or getattr(app, name)
+            inner = {"list": "list_algorithms", "import": "import_agent"}.get(name)
+            command = getattr(app, inner or name)
             known = {"--from"} | {
                 "--" + parameter.replace("_", "-")
                 for parameter in inspect.signature(command).parameters
@@ -244,7 +245,9 @@ def check(words: list[str]) -> None:
             pass
         case ["python", "-m", "venv" | "pip", *_]:
             pass
-        case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
+        case ["cp" | "for" | "pip" | "git" | "cd" | "hf" | ".ci/run", *_]:
+            pass
+        case ["tensorboard", *_]:
             pass
         case _:
             pytest.fail(f"who knows this command? {words}")
