@@ -108,10 +108,9 @@ def player(
         changes["vectorization"] = "sync"
     playing = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
     trainer = cls(playing, **spec.parts())
-    described, known = trainer.run.description, _run_of(path) | state
-    names = [x for x in ("versions", "command", "evaluation") if x in known]
-    trainer.run.description = {**described, **{x: known[x] for x in names}}
-    trainer.run.description["config"] = spec.to_dict(config)
+    known = _run_of(path) | state | {"config": spec.to_dict(config)}
+    names = "config", "versions", "command", "evaluation"
+    trainer.run.description |= {x: known[x] for x in names if x in known}
     try:
         if is_agent(path):
             agent["algorithm"] = trainer.algorithm.state_dict() | agent["algorithm"]
