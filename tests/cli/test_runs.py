@@ -22,15 +22,22 @@ def steps_of(run):
     )
 
 
-def test_evaluate_prints_every_episode(train, capsys):
+def test_evaluate_prints_every_episode_or_plays_each_start_once(train, capsys):
     run = train()
     capsys.readouterr()
-    main(["evaluate", str(run), "--episodes", "3", "--seed", "7"])
+    words = ["evaluate", str(run), "--episodes", "3", "--seed", "7"]
+    main(words)
     checkpoint, *episodes, summary = capsys.readouterr().out.splitlines()
     assert checkpoint == f"checkpoint: {run}/checkpoints/step_000000256.pt, step 256"
     with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
         expected = evaluating.report(trainer, 3, 7, every_episode=True)
+        alone = [trainer.evaluate(1, seed=seed)["logs"] for seed in (7, 8, 9)]
     assert [*episodes, summary] == expected.splitlines()
+    main([*words, "--in-order"])
+    _, *episodes, _ = capsys.readouterr().out.splitlines()
+    assert [float(line.split()[-1]) for line in episodes] == [
+        logs["episode_length"] for logs in alone
+    ]
 
 
 def test_a_report_says_how_often_an_episode_was_a_success():
@@ -53,18 +60,6 @@ def test_a_report_says_how_often_an_episode_was_a_success():
         said = evaluating.report(trainer, 5)
     assert ", 5 episodes: return 2.00 +- 0.00 (min 2, max 2), length 2.0" in said
     assert said.endswith(", success 100.0% (95 % interval 56.6% to 100.0%)")
-
-
-def test_evaluate_in_order_plays_each_start_once(train, capsys):
-    run = train()
-    with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
-        alone = [trainer.evaluate(1, seed=seed)["logs"] for seed in (7, 8, 9)]
-    capsys.readouterr()
-    main(["evaluate", str(run), "--episodes", "3", "--seed", "7", "--in-order"])
-    _, *episodes, _ = capsys.readouterr().out.splitlines()
-    assert [float(line.split()[-1]) for line in episodes] == [
-        logs["episode_length"] for logs in alone
-    ]
 
 
 def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):
