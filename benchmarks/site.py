@@ -1,8 +1,6 @@
-"""What the site shows moving: policies that play on its pages, and films; and agents
-that come along with the algorithms.
+"""Policies that play on the site's pages, films, and agents that come along.
 
-`site.yaml` and `tasks.yaml` list them; `python -m benchmarks demos`, `gallery` and
-`agents` make them.
+`python -m benchmarks demos`, `gallery` and `agents` make what the YAML files list.
 """
 
 import dataclasses
@@ -21,8 +19,8 @@ from yieldrl.exports.card import write_evaluated
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
-from .figure import score
-from .tasks import AGENTS, TASKS, make_config, make_trainer, trainer_class_of
+from .figure import score, trained
+from .tasks import AGENTS, TASKS, make_trainer
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs" / "assets"
@@ -95,8 +93,7 @@ def shoot_film(
     seed = seed or film.seed
     with trainer_of(film, seed) as trainer:
         before = score(trainer, film.episodes, seed=SEED)
-        for _ in trainer():
-            pass
+        trained(trainer)
         notes = {
             "algorithm": film.algorithm,
             "env_id": trainer.config.env_id,
@@ -107,10 +104,9 @@ def shoot_film(
             "seed": seed,
             "command": f"python -m benchmarks gallery {name} --seed {seed}",
         }
-        config = trainer.config
-        if film.steps is not None:
-            kwargs = {**config.env_kwargs, "max_episode_steps": film.steps}
-            config = dataclasses.replace(config, env_kwargs=kwargs)
+        limit = {} if film.steps is None else {"max_episode_steps": film.steps}
+        kwargs = trainer.config.env_kwargs | limit
+        config = dataclasses.replace(trainer.config, env_kwargs=kwargs)
         with type(trainer)(config, model=trainer.model) as shown:
             record_video(shown, path, seed=SEED, fps=film.fps)
     if film.width is not None:
@@ -128,16 +124,14 @@ def make_agent(
     name: str, seed: int | None, folder: Path = ROOT / "algorithms"
 ) -> Iterator[Path]:
     """Train a task's agent and write it beside its algorithm, with its returns."""
-    task, own = TASKS[name], {"seed": 1} | AGENTS[name]
-    fields = {"device": "cpu", "compile": False, "eval_every": 0, "eval_episodes": 100}
-    fields |= own | {"seed": seed or own["seed"]}
-    config = make_config(task.algorithm, task.tuned, task.config | fields)
-    stem = Path(config.env_id).name
-    path = folder / task.algorithm / "agents" / f"{stem}.safetensors"
-    with trainer_class_of(task.algorithm)(config) as trainer:
-        for _ in trainer():
-            pass
-        command = f"python -m benchmarks agents {name} --seed {config.seed}"
+    task, how = TASKS[name], {"compile": False, "eval_every": 0, "eval_episodes": 100}
+    fields = {"seed": 1} | task.config | AGENTS[name] | how
+    fields |= {"seed": seed or fields["seed"]}
+    with make_trainer(task.algorithm, fields, task.tuned) as trainer:
+        trained(trainer)
+        stem = Path(trainer.config.env_id).name
+        path = folder / task.algorithm / "agents" / f"{stem}.safetensors"
+        command = f"python -m benchmarks agents {name} --seed {fields['seed']}"
         write_evaluated(trainer, path, 100, SEED, command=command)
     yield path
 
