@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from yieldrl.algorithms import ppo
 from yieldrl.cli import catalog, load_agent, main, restoring
 from yieldrl.core import CheckpointError
-from yieldrl.core.named_code import UntrustedError
 from yieldrl.experiments.agent_file import write_agent
 from yieldrl.exports import card, write_card
 
@@ -88,19 +87,21 @@ def test_no_training_goes_on_from_an_agent(agent, capsys):
         assert "no checkpoint of training" in capsys.readouterr().err
 
 
-def test_code_of_others_is_not_run(agent):
+STRANGERS = [
+    {"algorithm": "stranger", "trainer": "stranger.Trainer"},
+    {"config": {"env": {"env_id": "stranger:Env"}}},
+    {"config": {"policy": {"name": "stranger:Model"}}},
+]
+
+
+@pytest.mark.parametrize("named", STRANGERS)
+def test_code_of_others_is_not_run(agent, named, capsys):
     Path("stranger.py").write_text("open('imported', 'w')")
-    about = catalog.about(agent)
-    for place in ("algorithm", "config"):
-        text = about | {"algorithm": "stranger", "trainer": "stranger.Trainer"}
-        if place == "config":
-            text = about | {"config": {"env": {"env_id": "stranger:Env"}}}
-        changed(agent, json.dumps(text))
-        for words in (["play"], ["import"], ["evaluate"], ["export", "--to", "card"]):
-            with pytest.raises(SystemExit):
-                main([*words, str(agent)])
-        with pytest.raises(UntrustedError):
-            restoring.player(agent, 1, "cpu")
+    changed(agent, json.dumps(catalog.about(agent) | named))
+    for words in (["play"], ["import"], ["evaluate"], ["export", "--to", "card"]):
+        with pytest.raises(SystemExit):
+            main([*words, str(agent)])
+        assert "names code that does not come with yieldrl" in capsys.readouterr().err
     assert not Path("imported").exists()
 
 
