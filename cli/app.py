@@ -113,6 +113,7 @@ def _train(algorithm: str | None, words: list[str]) -> None:
 
 
 evaluate = _command(evaluating.evaluate)
+play = _command(playing.play)
 
 
 @_command
@@ -152,8 +153,7 @@ def export(
     saved = restoring.locate(run, checkpoint)
     folder = Path(run) if Path(run).is_dir() else saved.parent
     folder = folder if Path(run).exists() else Path()  # not in the package
-    name = "card" if to == "card" else f"policy.{to}"
-    path = folder / name if out is None else Path(out)
+    path = Path(out or folder / ("card" if to == "card" else f"policy.{to}"))
     if to == "card":
         playing.write_card(saved, path, episodes, seed, trust)
         return
@@ -178,9 +178,6 @@ def import_agent(
         trust: Import and run code that the agent names and that is not of yieldrl.
     """
     playing.take_over(source, run_name, trust)
-
-
-play = _command(playing.play)
 
 
 resume = _command(training.resume)

@@ -58,6 +58,8 @@ def play(
         from yieldrl.loggers import record_video
         from yieldrl.loggers.checkpoints import describe_checkpoint
 
+        if episodes is not None and episodes < 1:
+            raise ValueError(f"episodes = {episodes}: play at least one")
         path = restoring.locate(agent, checkpoint)
         with restoring.player(path, 1, device, alone=True, trust=trust) as trainer:
             print(f"agent: {describe_checkpoint(path, trainer.agent.sample_step)}")
@@ -69,8 +71,7 @@ def play(
                 return
             if why := _no_window(trainer):
                 print(f"no window: {why}; --video FILE.mp4 makes a film", flush=True)
-            count = EPISODES if episodes is None else episodes
-            _play_episodes(trainer, count, seed, None if why else "human")
+            _play_episodes(trainer, episodes or EPISODES, seed, window=not why)
 
 
 def _no_window(trainer: Any) -> str:
@@ -82,12 +83,12 @@ def _no_window(trainer: Any) -> str:
     return "" if "human" in modes else f"{trainer.config.env_id} opens none"
 
 
-def _play_episodes(trainer: Any, episodes: int, seed: int, mode: str | None) -> None:
-    """Play one after the other, drawn in a mode, and print the return of each."""
+def _play_episodes(trainer: Any, episodes: int, seed: int, window: bool) -> None:
+    """Play one after the other, in a window or unseen, and print the return of each."""
     from yieldrl.collectors import play_in_order
     from yieldrl.loggers.videos import drawn
 
-    with closing(drawn(trainer, mode)) as envs:
+    with closing(drawn(trainer, "human" if window else None)) as envs:
         for number in range(episodes):
             played = play_in_order(trainer.agent, envs, 1, seed + number)
             said = f"return {played.returns[0]:g}, length {played.lengths[0]}"
@@ -152,5 +153,6 @@ def _downloaded(source: str, files: tuple[str, ...]) -> str:
     try:
         return snapshot_download(source, allow_patterns=[*files])
     except (OSError, ValueError) as reason:
-        said = f"{missing} ({str(reason).splitlines()[0]})"
-        raise FileNotFoundError(said) from reason
+        raise FileNotFoundError(
+            f"{missing} ({str(reason).splitlines()[0]})"
+        ) from reason

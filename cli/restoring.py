@@ -23,18 +23,16 @@ from yieldrl.experiments.checkpoint import load_trainer_state
 def locate(agent: str, which: str = "last") -> Path:
     """The file of a trained agent: a checkpoint, or one of safetensors.
 
-    It is in the folder of a run or a card, named itself, or comes along, as `yieldrl
-    list` says; `which` as of `run_files.find_checkpoint`. FileNotFoundError if there is
-    none.
+    It lies in the folder of a run or a card, is named itself, or comes along, as of
+    `yieldrl list`; `which` as of `run_files.find_checkpoint`, and the errors.
     """
-    along, is_here = catalog.agents(), Path(agent).exists()
-    if agent in along and not is_here:
-        return along[agent]
-    if agent.partition("/")[0] in catalog.folders() and not is_here:
-        raise FileNotFoundError(
-            f"no agent {agent!r} comes along: {nearest(agent, along)}"
-        )
-    return run_files.find_checkpoint(agent, which)
+    along, name = catalog.agents(), agent.partition("/")[0]
+    if Path(agent).exists() or name not in catalog.folders():
+        return run_files.find_checkpoint(agent, which)
+    if agent not in along:
+        close = nearest(agent, along)
+        raise FileNotFoundError(f"no agent {agent!r} comes along: {close}")
+    return along[agent]
 
 
 def last_usable(

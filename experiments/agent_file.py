@@ -84,9 +84,9 @@ def read_agent(path: str | Path) -> dict[str, Any]:
             f"{path}: its metadata describe no agent of version {VERSION}: give a file"
             " that `yieldrl export RUN --to card` wrote, or update yieldrl"
         )
-    steps = {k: about[k] for k in ("sample_step", "learn_step") if k in about}
-    learned = {"algorithm": {"model": weights}, **asdict(Counters()), **steps}
-    return {**about, "agent": learned}
+    counts = asdict(Counters())
+    counts |= {k: about[k] for k in counts if k in about}
+    return {**about, "agent": {"algorithm": {"model": weights}, **counts}}
 
 
 def refuse_to_train(path: str | Path) -> None:

@@ -88,9 +88,9 @@ def status(run_dir: str | Path) -> str:
     trainer = run_files.read_run(folder).get("trainer", "a run")
     saved = list_checkpoints(folder)
     steps = [int(path.stem.rpartition("_")[2]) for path in saved]
-    steps += [cluster.get("sample_step", 0), run_files.last_step(folder)]
     agent = read_agent(folder / AGENT) if (folder / AGENT).is_file() else {}
-    steps += [agent.get("sample_step", 0)]
+    steps += [of.get("sample_step", 0) for of in (cluster, agent)]
+    steps.append(run_files.last_step(folder))
     lines = [
         f"{run_files.algorithm_name(trainer)} on {config.get('env_id')}:"
         f" {_state(folder)}",
