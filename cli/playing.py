@@ -153,6 +153,5 @@ def _downloaded(source: str, files: tuple[str, ...]) -> str:
     try:
         return snapshot_download(source, allow_patterns=[*files])
     except (OSError, ValueError) as reason:
-        raise FileNotFoundError(
-            f"{missing} ({str(reason).splitlines()[0]})"
-        ) from reason
+        missing += f" ({str(reason).splitlines()[0]})"
+        raise FileNotFoundError(missing) from reason
