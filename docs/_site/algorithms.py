@@ -37,9 +37,9 @@ def agents() -> str:
     for name, path in catalog.agents().items():
         of = catalog.about(path)
         size, steps = f"{path.stat().st_size / 1000:.0f} kB", f"{of['sample_step']:,}"
-        reached = catalog.returned(of["evaluation"]).removesuffix(" over 100 episodes")
+        reached = catalog.returned(of["evaluation"]).removeprefix("return ")
         rows.append([f"`{name}`", reached, steps, size, f"`{of['command']}`"])
-    return table(["agent", "reached", "steps", "file", "made by"], rows)
+    return table(["agent", "return", "steps", "file", "made by"], rows)
 
 
 def hyperparameters(algorithm: str, some: str = "") -> str:

@@ -144,14 +144,11 @@ def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
         model = load(**{**VLA_CONFIG, "model_path": f"some{suffix}"})
         assert all((p == 1).all() for p in model.parameters())
     save_file(named, "named.safetensors")
-    model = load(**{**VLA_CONFIG, "model_path": "named.safetensors"})
-    assert all((p == 1).all() for p in model.parameters())
-
-
-def test_a_config_may_stand_under_the_key_of_a_model(here):
-    torch.save({"model": {"name": "a"}, "state_dict": LAYER}, "some.pt")
-    model = load(**{**VLA_CONFIG, "model_path": "some.pt"})
-    assert all((p == 1).all() for p in model.parameters())
+    # A config may stand under the key of a model.
+    torch.save({"model": {"name": "a"}, "state_dict": LAYER}, "config.pt")
+    for file in ("named.safetensors", "config.pt"):
+        model = load(**{**VLA_CONFIG, "model_path": file})
+        assert all((p == 1).all() for p in model.parameters())
 
 
 def test_a_module_that_is_called_so_keeps_its_name():
