@@ -14,7 +14,7 @@ from yieldrl.benchmarks.env_throughput import measuring as worlds
 from yieldrl.benchmarks.peers import measuring as peers
 from yieldrl.benchmarks.peers.workloads import PEERS, WORKLOADS
 from yieldrl.benchmarks.style import save_figure
-from yieldrl.benchmarks.tasks import FIGURES, TASKS
+from yieldrl.benchmarks.tasks import AGENTS, FIGURES, TASKS
 
 NAMES: dict[str, Collection[str]] = {
     "learning": TASKS,
@@ -22,6 +22,7 @@ NAMES: dict[str, Collection[str]] = {
     "peers": WORKLOADS,
     "demos": site.DEMOS,
     "gallery": [*site.FILMS, "libero"],
+    "agents": AGENTS,
 }
 MEASURED: dict[str, Any] = {"learning": learning, "worlds": worlds, "peers": peers}
 
@@ -43,7 +44,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         add("names", nargs="+", choices=[*known, "all"], metavar="NAME", help=listed)
         if name in MEASURED:
             add("--keep", action="store_true", help="write into docs/results")
-    for name in ("demos", "gallery"):
+    for name in ("demos", "gallery", "agents"):
         adds[name]("--seed", type=int, help="of training (its own)")
     add = adds["learning"]
     add("--seeds", type=int, default=10, help="how many (10)")
@@ -74,7 +75,8 @@ def main(arguments: Sequence[str]) -> None:
     elif command == "plot":
         print(*draw_all(), sep="\n")
     else:
-        make = {"demos": site.train_demo, "gallery": site.shoot_film}[command]
+        makers = {"demos": site.train_demo, "gallery": site.shoot_film}
+        make = makers.get(command, site.make_agent)
         for name in options["names"]:
             for path in make(name, options["seed"]):
                 print(path, flush=True)

@@ -11,10 +11,7 @@ from yieldrl.experiments.plot import RESAMPLES
 
 
 def iqm(values: np.ndarray) -> np.ndarray:
-    """Mean over runs of values `[..., runs]` without the lowest and highest quarter.
-
-    Of each end a quarter of the runs is left out, rounded down: of five, one.
-    """
+    """Mean of values `[..., runs]` without a quarter, rounded down, at each end."""
     cut = values.shape[-1] // 4
     ordered = np.sort(values, axis=-1)
     return ordered[..., cut : values.shape[-1] - cut].mean(-1)
@@ -40,16 +37,9 @@ def difference(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """By how much one side's interquartile mean is above the other's, with an interval.
 
-    Both sides' runs are drawn with replacement, each by themselves: runs of the same
-    seed are hardly alike.
-
-    Args:
-        mine: Values of one side `[..., runs]`.
-        theirs: Values of the other `[..., runs]`; their number may be another.
-
-    Returns:
-        The difference `[...]`, and the 2.5 and the 97.5 percentile `[...]` of those of
-        the resamples, the same draws at each call.
+    Values are `[..., runs]`, of any number of runs, drawn with replacement and each
+    side's by themselves: runs of the same seed are hardly alike. The difference `[...]`
+    comes with the 2.5 and the 97.5 percentile of the resamples' differences.
     """
     rng = np.random.default_rng(0)
     drawn = [

@@ -1,6 +1,6 @@
-"""What the site shows moving: policies that play on its pages, and films.
+"""Policies that play on the site's pages, films, and agents that come along.
 
-`site.yaml` lists them; `python -m benchmarks demos` and `gallery` make them.
+`python -m benchmarks demos`, `gallery` and `agents` make what the YAML files list.
 """
 
 import dataclasses
@@ -15,13 +15,15 @@ import gymnasium
 from yieldrl import exports
 from yieldrl.algorithms import behavior_cloning
 from yieldrl.core.files import read_file
+from yieldrl.exports.card import write_evaluated
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
-from .figure import score
-from .tasks import make_trainer
+from .figure import score, trained
+from .tasks import AGENTS, TASKS, make_trainer
 
-ASSETS = Path(__file__).parents[1] / "docs" / "assets"
+ROOT = Path(__file__).parents[1]
+ASSETS = ROOT / "docs" / "assets"
 SITE = read_file(Path(__file__).with_suffix(".yaml"))
 STAGES = ("untrained", "halfway", "trained")
 LOOKS = 20  # evaluations of a demo's policy while it learns
@@ -91,8 +93,7 @@ def shoot_film(
     seed = seed or film.seed
     with trainer_of(film, seed) as trainer:
         before = score(trainer, film.episodes, seed=SEED)
-        for _ in trainer():
-            pass
+        trained(trainer)
         notes = {
             "algorithm": film.algorithm,
             "env_id": trainer.config.env_id,
@@ -103,10 +104,9 @@ def shoot_film(
             "seed": seed,
             "command": f"python -m benchmarks gallery {name} --seed {seed}",
         }
-        config = trainer.config
-        if film.steps is not None:
-            kwargs = {**config.env_kwargs, "max_episode_steps": film.steps}
-            config = dataclasses.replace(config, env_kwargs=kwargs)
+        limit = {} if film.steps is None else {"max_episode_steps": film.steps}
+        kwargs = trainer.config.env_kwargs | limit
+        config = dataclasses.replace(trainer.config, env_kwargs=kwargs)
         with type(trainer)(config, model=trainer.model) as shown:
             record_video(shown, path, seed=SEED, fps=film.fps)
     if film.width is not None:
@@ -118,6 +118,22 @@ def shoot_film(
     yield still(path)
     write_atomically(path.with_suffix(".json"), json.dumps(notes, indent=1) + "\n")
     yield path.with_suffix(".json")
+
+
+def make_agent(
+    name: str, seed: int | None, folder: Path = ROOT / "algorithms"
+) -> Iterator[Path]:
+    """Train a task's agent and write it beside its algorithm, with its returns."""
+    task, how = TASKS[name], {"compile": False, "eval_every": 0, "eval_episodes": 100}
+    fields = {"seed": 1} | task.config | AGENTS[name] | how
+    fields |= {"seed": seed or fields["seed"]}
+    with make_trainer(task.algorithm, fields, task.tuned) as trainer:
+        trained(trainer)
+        stem = Path(trainer.config.env_id).name
+        path = folder / task.algorithm / "agents" / f"{stem}.safetensors"
+        command = f"python -m benchmarks agents {name} --seed {fields['seed']}"
+        write_evaluated(trainer, path, 100, SEED, command=command)
+    yield path
 
 
 def shoot_libero(path: Path = ASSETS / "libero" / "bowl.mp4") -> Iterator[Path]:

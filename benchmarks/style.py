@@ -12,16 +12,8 @@ from yieldrl.experiments.plot import Curve, aggregate
 from .scores import iqm
 
 INK = "#7f7f7f"  # text, axes and references
-COLORS = (
-    "#d1502f",  # the yield sign's red
-    "#3a86d0",
-    "#2a9d6f",
-    "#9b6bd1",
-    "#b8860b",
-    "#1f9aaa",
-    "#d6589f",
-    "#a0703c",
-)
+COLORS = ("#d1502f", "#3a86d0", "#2a9d6f", "#9b6bd1")  # the yield sign's red first
+COLORS += ("#b8860b", "#1f9aaa", "#d6589f", "#a0703c")
 SHEET = Path(__file__).with_suffix(".mplstyle")
 
 

@@ -85,5 +85,7 @@ _FILE = read_file(Path(__file__).with_suffix(".yaml"))
 TASKS: dict[str, Task] = {name: Task(**of) for name, of in _FILE["tasks"].items()}
 # package -> its name as it writes it
 LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "SB3-Contrib"}
+# task -> fields of the agent that comes along, over those of the task
+AGENTS: dict[str, dict[str, Any]] = _FILE["agents"]
 # figure -> tasks of one environment, drawn on one pair of axes by `plot`
 FIGURES: dict[str, list[str]] = _FILE["figures"]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import Positional, PositionalMetavarFromFieldName, arg
 from tyro.extras import SubcommandApp
 
-from yieldrl.cli import evaluating, training
+from yieldrl.cli import evaluating, playing, training
 from yieldrl.cli.errors import fail, nearest, parsing_errors, usage_errors
 
 Runs = Annotated[Positional[tuple[str, ...]], arg(help_behavior_hint="(required)")]
@@ -33,7 +33,7 @@ def _command(function: Callable[..., Any]) -> Callable[..., Any]:
     def parsed(*args: Any, **kwargs: Any) -> Any:
         return functools.partial(function, *args, **kwargs)
 
-    _names.append(function.__name__.removesuffix("_algorithms"))
+    _names.append(re.sub(r"_(algorithms|agent)$", "", function.__name__))
     _app.command(name=_names[-1])(parsed)
     return function
 
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 @_command
 @usage_errors()
 def list_algorithms(tree: bool = False) -> None:
-    """List the algorithms and their tuned configs.
+    """List the algorithms, their tuned configs, and trained agents to play.
 
     Args:
         tree: Show which algorithm extends which, the changed classes, and the lines.
@@ -115,45 +115,71 @@ def _train(algorithm: str | None, words: list[str]) -> None:
 
 
 evaluate = _command(evaluating.evaluate)
+play = _command(playing.play)
 
 
 @_command
 @usage_errors()
 def export(
     run: Positional[str],
-    format: Literal["json", "onnx"] = "json",  # noqa: A002 (the name of the option)
+    to: Literal["json", "onnx", "card"] = "json",
     out: str | None = None,
+    episodes: int | None = None,
+    seed: int = evaluating.SEED,
     checkpoint: str = "last",
     trust: bool = False,
 ) -> None:
-    """Write a trained policy to a file that needs neither this package nor PyTorch.
+    """Write a trained agent for other programs, or to give it away.
 
     It is what `evaluate` plays: the deterministic policy.
 
     Args:
-        run: Folder of a run, or a checkpoint file.
-        format: `json` has the layers and weights of tables, MLPs and small CNNs, for
+        run: Folder of a run, a file of an agent, or an agent of `yieldrl list`.
+        to: `json` has the layers and weights of tables, MLPs and small CNNs, for
             a page or a few lines of NumPy; `onnx` is a program for ONNX Runtime and
-            the like.
-        out: File to write; by default `policy.json` or `policy.onnx` in the folder of
-            the run.
+            the like; `card` is a folder for the Hugging Face hub: the agent, which
+            `yieldrl play` and `yieldrl import` take, its config, its returns, a film.
+        out: File or folder to write; by default `policy.json`, `policy.onnx` or `card`
+            in the folder of the run.
+        episodes: Episodes that judge the agent of a card; by default 100, and 512 where
+            actions are text.
+        seed: Seed of these episodes.
         checkpoint: `last`, `best` in the evaluations of training (the last, if none was
             the best), or a file.
         trust: Import and run code that the run names and that is not of yieldrl.
     """
     from yieldrl import exports
     from yieldrl.cli import restoring
-    from yieldrl.experiments import run_files
     from yieldrl.loggers.checkpoints import describe_checkpoint
 
-    write = {"json": exports.write_json, "onnx": exports.write_onnx}[format]
-    saved = run_files.find_checkpoint(run, checkpoint)
+    saved = restoring.locate(run, checkpoint)
     folder = Path(run) if Path(run).is_dir() else saved.parent
-    path = folder / f"policy.{format}" if out is None else Path(out)
+    folder = folder if Path(run).exists() else Path()  # not in the package
+    path = Path(out or folder / ("card" if to == "card" else f"policy.{to}"))
+    if to == "card":
+        playing.write_card(saved, path, episodes, seed, trust)
+        return
+    write = {"json": exports.write_json, "onnx": exports.write_onnx}[to]
     with restoring.player(saved, 1, "cpu", trust=trust) as trainer:
         path = write(trainer.agent, path)
         chosen = describe_checkpoint(saved, trainer.agent.sample_step)
     print(f"checkpoint: {chosen}\npolicy: {path}")
+
+
+@_command
+@usage_errors()
+def import_agent(
+    source: Positional[str], run_name: str | None = None, trust: bool = False
+) -> None:
+    """Take over an agent of others: a folder in `runs` to play, evaluate and export.
+
+    Args:
+        source: Folder of a card, a file of safetensors, `USER/REPOSITORY` on the
+            Hugging Face hub, or an agent of `yieldrl list`.
+        run_name: Name of the folder; by default algorithm, environment and seed.
+        trust: Import and run code that the agent names and that is not of yieldrl.
+    """
+    playing.take_over(source, run_name, trust)
 
 
 resume = _command(training.resume)

@@ -6,10 +6,12 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import json
 import keyword
 import pkgutil
 import re
 import shutil
+import struct
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,8 +109,8 @@ def tree() -> list[tuple[int, Member]]:
 
 
 def listing() -> str:
-    """A line for each algorithm, and one below it for each of its tuned configs."""
-    homes, rows = folders(), descriptions()
+    """A line for each algorithm, and below it for its tuned configs and agents."""
+    homes, rows, along = folders(), descriptions(), agents()
     width = max(map(len, rows))
     lines: list[str] = []
     for name, text in rows.items():
@@ -117,6 +119,9 @@ def listing() -> str:
             match = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
             reached = f"return {match[1]}" if match else "no result yet"
             lines.append(f"{'':{width}}    --config {path.stem}: {reached}")
+        for agent in (x for x in along if x.startswith(f"{name}/")):
+            reached = returned(about(along[agent])["evaluation"])
+            lines.append(f"{'':{width}}    yieldrl play {agent}: {reached}")
     return "\n".join(lines)
 
 
@@ -131,6 +136,28 @@ def tree_listing() -> str:
         classes = " ".join(member.changed) or "none"
         lines.append(f"{label:{width}}  {member.lines:5}  {classes}{also}")
     return "\n".join(lines)
+
+
+def agents() -> dict[str, Path]:
+    """Name -> file of every trained agent that comes along: `ppo/CartPole-v1`."""
+    return {
+        f"{name}/{path.stem}": path
+        for name, home in folders().items()
+        for path in sorted((home / "agents").glob("*.safetensors"))
+    }
+
+
+def about(path: Path) -> dict[str, Any]:
+    """What an agent's file says of it, read without importing PyTorch."""
+    with path.open("rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        return json.loads(json.loads(file.read(size))["__metadata__"]["yieldrl"])
+
+
+def returned(evaluation: dict[str, Any]) -> str:
+    """The returns of an evaluation in words."""
+    mean, std = evaluation["episode_return"], evaluation["episode_return_std"]
+    return f"return {mean:.4g} +- {std:.3g} over {evaluation['episodes']:g} episodes"
 
 
 def tuned_configs(home: Path) -> list[Path]:
@@ -189,7 +216,7 @@ def copy(name: str, source: str, into: str | Path = ".") -> str:
         raise FileExistsError(f"{target} is there already: choose another name")
     if name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None:
         raise ValueError(f"{name!r} hides another module: choose another name")
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "agents")
     shutil.copytree(origin, target, ignore=ignored)
     for path in target.rglob("*.py"):
         text = path.read_text("utf-8")

@@ -35,9 +35,11 @@ def usage_errors() -> Iterator[None]:
     except Exception as error:
         expected = ImportError, MemoryError, OSError, TypeError, ValueError
         if not isinstance(error, expected):  # else PyTorch need not be imported
+            from gymnasium.error import DependencyNotInstalled
+
             from yieldrl.core import CheckpointError
 
-            expected = CheckpointError
+            expected = CheckpointError, DependencyNotInstalled
         if sys.flags.dev_mode or not isinstance(error, expected):
             raise
         if isinstance(error, ValidationError):

@@ -19,7 +19,6 @@ def evaluate(
     seed: int = SEED,
     checkpoint: str = "last",
     device: str | None = None,
-    video: str | None = None,
     in_order: bool = False,
     suite: str | None = None,
     episodes_per_task: int = 50,
@@ -31,13 +30,12 @@ def evaluate(
     """Play whole episodes with a trained agent, deterministically.
 
     Args:
-        run: Folder of a run, or a checkpoint file.
+        run: Folder of a run, a file of an agent, or an agent of `yieldrl list`.
         episodes: Episodes to play; by default 20, and 512 where actions are text.
         seed: Seed of the environments, the same for all runs, so that they compare.
         checkpoint: `last`, `best` in the evaluations of training (the last, if none was
             the best), or a file.
         device: Device to use; by default the one that it was trained on.
-        video: Record the first episode to this file, for example `episode.mp4`.
         in_order: Seed each episode separately: with `seed`, `seed + 1`, ...
         suite: Play several tasks: the name of a suite (`libero_spatial`), or a file of
             tasks and their `env_kwargs`. The same command continues an interrupted one.
@@ -52,17 +50,13 @@ def evaluate(
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
-        from yieldrl.loggers import record_video
         from yieldrl.loggers.answers import writes
         from yieldrl.loggers.checkpoints import describe_checkpoint
-        from yieldrl.loggers.videos import refuse_video
 
-        path = run_files.find_checkpoint(run, checkpoint)
+        path = restoring.locate(run, checkpoint)
         count = 1 if suite else ANSWERS if episodes is None else episodes
         trainer = restoring.player(path, count, device, alone=bool(suite), trust=trust)
         chosen = describe_checkpoint(path, trainer.agent.sample_step)
-        if video is not None:
-            refuse_video(trainer)
         evaluation = None
         if suite is not None:
             folder = Path(run) if Path(run).is_dir() else path.parent
@@ -78,9 +72,6 @@ def evaluate(
         how = {"every_episode": not writes(trainer), "in_order": in_order}
         kept = path.parent.parent if path.parent.name == run_files.CHECKPOINTS else None
         print(report(trainer, episodes, seed, **how, folder=kept))
-        if video is not None:
-            with usage_errors():
-                print(f"video: {record_video(trainer, video, seed=seed)}")
 
 
 def report(

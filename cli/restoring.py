@@ -7,6 +7,7 @@ from typing import Any
 
 from yieldrl.abstractions import Trainer
 from yieldrl.cli import catalog
+from yieldrl.cli.errors import nearest
 from yieldrl.cli.run_spec import (
     RunSpec,
     find,
@@ -15,7 +16,23 @@ from yieldrl.cli.run_spec import (
 from yieldrl.core.files import read_file
 from yieldrl.core.named_code import UntrustedError, refuse_unless, refuse_untrusted
 from yieldrl.experiments import CheckpointError, run_files
+from yieldrl.experiments.agent_file import is_agent, refuse_to_train
 from yieldrl.experiments.checkpoint import load_trainer_state
+
+
+def locate(agent: str, which: str = "last") -> Path:
+    """The file of a trained agent: a checkpoint, or one of safetensors.
+
+    It lies in the folder of a run or a card, is named itself, or comes along, as of
+    `yieldrl list`; `which` as of `run_files.find_checkpoint`, and the errors.
+    """
+    along, name = catalog.agents(), agent.partition("/")[0]
+    if Path(agent).exists() or name not in catalog.folders():
+        return run_files.find_checkpoint(agent, which)
+    if agent not in along:
+        close = nearest(agent, along)
+        raise FileNotFoundError(f"no agent {agent!r} comes along: {close}")
+    return along[agent]
 
 
 def last_usable(
@@ -28,13 +45,14 @@ def last_usable(
     its checkpoint lies, by default up to the steps that were last asked for.
 
     Raises:
-        CheckpointError: If none can be read.
+        CheckpointError: If none can be read, or there is only an agent to play.
         FileNotFoundError: If there is none.
         UntrustedError: If it names code that does not come with yieldrl, without
             `trust`.
         ValueError: If the run's `config.yaml` was edited.
     """
     paths = run_files.all_checkpoints(run)
+    refuse_to_train(paths[0])
     for path in paths:
         try:
             return *_load(path, total_steps, trust), path
@@ -47,7 +65,7 @@ def last_usable(
 
 def _load(path: Path, total_steps: int | None, trust: bool) -> tuple[Trainer, RunSpec]:
     # What is left out, the agent's state, is freed: weights may not fit twice.
-    cls, config = _read(path, trust)[1:]
+    _, cls, config, spec = _read(path, trust)
     if path.parent.name == run_files.CHECKPOINTS:
         run_dir = path.parent.parent
         run_files.refuse_edited_config(run_dir, total_steps)
@@ -55,7 +73,6 @@ def _load(path: Path, total_steps: int | None, trust: bool) -> tuple[Trainer, Ru
             total_steps = run_files.read_config(run_dir).get("total_steps")
     if total_steps is not None:
         config = dataclasses.replace(config, total_steps=total_steps)
-    spec = _spec(cls, path, trust)
     return cls.load(path, config=config, **spec.parts()), spec
 
 
@@ -77,18 +94,24 @@ def player(
     alone: bool = False,
     trust: bool = False,
 ) -> Trainer:
-    """A trainer with the agent of a checkpoint and its counters, to evaluate it.
+    """A trainer with the agent of a checkpoint or of an agent's file, and its counters.
 
     Nothing else is restored, so a checkpoint of a GPU plays on a CPU, without rollout
     workers and demonstrations. With `alone` no processes are started.
     """
-    agent, cls, config = _read(path, trust)
+    state, cls, config, spec = _read(path, trust)
+    agent: Any = state.get("agent")
     changes: dict[str, Any] = {} if device is None else {"device": device}
     if alone:
         changes["vectorization"] = "sync"
-    config = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
-    trainer = cls(config, **_spec(cls, path, trust).parts())
+    playing = dataclasses.replace(config.to_play(), eval_episodes=episodes, **changes)
+    trainer = cls(playing, **spec.parts())
+    known = _run_of(path) | state | {"config": spec.to_dict(config)}
+    names = "config", "versions", "command", "evaluation"
+    trainer.run.description |= {x: known[x] for x in names if x in known}
     try:
+        if is_agent(path):
+            agent["algorithm"] = trainer.algorithm.state_dict() | agent["algorithm"]
         trainer.algorithm.load_state_dict(agent["algorithm"])
         trainer.agent.counters.restore(agent)
     except (KeyError, RuntimeError, TypeError, ValueError) as reason:
@@ -98,8 +121,8 @@ def player(
     return trainer
 
 
-def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
-    """State of the agent, class and config of the trainer that saved a checkpoint."""
+def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any, RunSpec]:
+    """State, class, config and spec of the trainer that saved a checkpoint."""
     state = load_trainer_state(path)
     module, name = state["algorithm"], state["trainer"]
     if trust:
@@ -114,14 +137,12 @@ def _read(path: Path, trust: bool) -> tuple[Any, type[Trainer], Any]:
     config = cls.config_class.from_dict(state["config"])
     if not trust:
         refuse_untrusted(config.to_dict(), path)
-    return state.get("agent"), cls, config
+    blocks = state["config"] if is_agent(path) else _run_of(path).get("config", {})
+    blocks = {**blocks, "algorithm": None}
+    return state, cls, config, RunSpec.of(blocks, cls, None if trust else path)
 
 
-def _spec(cls: type[Trainer], path: Path, trust: bool) -> RunSpec:
-    """The spec of a checkpoint's run; the default if it is unknown."""
-    run_dir = path.parent.parent
-    run = run_files.read_run(run_dir)
-    if path.parent.name != run_files.CHECKPOINTS or not run:
-        return RunSpec(cls)
-    source = None if trust else run_dir / run_files.RUN
-    return RunSpec.of({**run["config"], "algorithm": None}, cls, source)
+def _run_of(path: Path) -> dict[str, Any]:
+    """The `run.json` of a checkpoint's run; empty if it is unknown."""
+    inside = path.parent.name == run_files.CHECKPOINTS
+    return run_files.read_run(path.parent.parent) if inside else {}

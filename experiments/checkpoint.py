@@ -12,6 +12,7 @@ from torch.serialization import get_unsafe_globals_in_checkpoint
 from yieldrl.core import CheckpointError
 from yieldrl.core.named_code import refuse_untrusted
 from yieldrl.core.trees import flatten
+from yieldrl.experiments.agent_file import is_agent, read_agent, refuse_to_train
 from yieldrl.loggers.files import naming_failures
 
 
@@ -77,12 +78,14 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
 def load_trainer_state(path: str | Path) -> dict[str, Any]:
     """Read the checkpoint of a trainer, which has its class and config.
 
+    Of an agent's file it is the part that plays.
+
     Raises:
         FileNotFoundError: If there is no such file.
         CheckpointError: If it is damaged, holds NaN in what was learned, or is no
             checkpoint of a trainer.
     """
-    state = load_checkpoint(path)
+    state = (read_agent if is_agent(path) else load_checkpoint)(path)
     for name, kind in (("algorithm", str), ("trainer", str), ("config", dict)):
         if not isinstance(state.get(name), kind):
             raise CheckpointError(
@@ -119,6 +122,7 @@ def load_trainer(
     cls: Any, path: str | Path, saved_by: str | None, trust: bool, parts: dict[str, Any]
 ) -> Any:
     """A trainer of a class, from its checkpoint; see `Trainer.load`."""
+    refuse_to_train(path)
     state, name = load_trainer_state(path), f"{cls.__module__}.{cls.__qualname__}"
     saver = state["trainer"]
     if saver != (saved_by or name):

@@ -39,7 +39,8 @@ class Run:
     def __init__(
         self, name: str, config: Config, description: dict[str, Any] | None = None
     ) -> None:
-        self.name, self.config, self.description = name, config, description
+        self.name, self.config = name, config
+        self.description: Any = description
         self._folder: Path | None = None
         self._id: str | None = None
         self._lock: FileLock | None = None

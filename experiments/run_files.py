@@ -5,6 +5,7 @@ run.json          trainer, command, versions, machine      `trainer.run.claim`
 owner.json        the process that trains or trained here  `trainer.run.claim`
 cluster.json      the workers on Ray, and their progress   `yieldrl train`
 checkpoints/*.pt  step_000050000.pt, ..., best.pt          loggers.checkpoint
+model.safetensors an agent to play, of others              `yieldrl import`
 logs.csv          log_type, sample_step, ..., value        loggers.csv
 evaluations/      the episodes of an evaluation            `yieldrl evaluate`
 """
@@ -29,6 +30,7 @@ from yieldrl import loggers
 from yieldrl.core import resolve_device
 from yieldrl.core.config_blocks import flat, to_blocks
 from yieldrl.core.files import read_file, to_yaml
+from yieldrl.experiments.agent_file import AGENT
 from yieldrl.loggers.files import BEST, write_atomically
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
@@ -160,7 +162,8 @@ def refuse_edited_config(run_dir: str | Path, total_steps: int | None = None) ->
 def all_checkpoints(run: str | Path) -> list[Path]:
     """All checkpoints of a run, in the order to try them; or FileNotFoundError.
 
-    `run` is its folder, or a checkpoint file, which is taken as it is.
+    `run` is its folder, or a checkpoint file, which is taken as it is. Where there are
+    none, it is the agent to play that lies there.
     """
     run = Path(run)
     if run.is_file():
@@ -169,6 +172,7 @@ def all_checkpoints(run: str | Path) -> list[Path]:
         raise FileNotFoundError(f"{run}: no such folder of a run, nor a checkpoint")
     best = run / CHECKPOINTS / BEST
     saved = [*loggers.list_checkpoints(run), *([best] if best.is_file() else [])]
+    saved = saved or [path for path in (run / AGENT,) if path.is_file()]
     if not saved:
         raise FileNotFoundError(
             f"{run}: no {CHECKPOINTS}/step_*.pt in this folder: train again, with"

@@ -77,7 +77,7 @@ def describe(agent: Agent, **notes: Any) -> dict[str, Any]:
     if np.isclose(action, expected, rtol=1e-4, atol=1e-4).mean() < least:
         raise NotExportableError(
             f"{type(agent.model).__name__} computes something else than its layers say:"
-            " choose --format onnx, which follows what it really does"
+            " choose --to onnx, which follows what it really does"
         )
     return policy
 
@@ -103,7 +103,7 @@ def parts_of(agent: Agent) -> dict[str, Any]:
     if isinstance(model, ppo_masked.Model):
         raise NotExportableError(
             "ppo_masked looks up what is allowed, which a JSON policy cannot: choose"
-            " --format onnx"
+            " --to onnx"
         )
     if isinstance(model, q_learning.Model):
         inputs, layers = [{"path": [], "layers": []}], [_table(model)]
@@ -164,7 +164,7 @@ def _output(model: Any) -> dict[str, Any]:
         if not np.issubdtype(space.dtype, np.floating):
             raise NotExportableError(
                 f"actions of {space} are rounded, which a JSON policy cannot: choose"
-                " --format onnx"
+                " --to onnx"
             )
         bounds = {"low": space.low.flatten(), "high": space.high.flatten()}
         for name, values in bounds.items():
@@ -212,8 +212,7 @@ def inputs_of(
 def _encoded(space: Space[Any], encoder: nn.Module) -> list[Layer]:
     if isinstance(space, Utf8Text):
         raise NotExportableError(
-            "it reads sentences as bytes, which a JSON policy cannot: choose --format"
-            " onnx"
+            "it reads sentences as bytes, which a JSON policy cannot: choose --to onnx"
         )
     if isinstance(encoder, NatureCNN):
         return _image(space, encoder)
@@ -268,7 +267,7 @@ def layers_of(module: nn.Module) -> list[Layer]:
     if not isinstance(module, MLP):
         raise NotExportableError(
             f"it has a {type(module).__name__}, which a JSON policy cannot say: choose"
-            " --format onnx"
+            " --to onnx"
         )
     (name,) = (k for k, v in ACTIVATIONS.items() if v is module.activation)
     layers = []

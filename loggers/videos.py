@@ -58,14 +58,12 @@ class video(Logger):  # noqa: N801 (used like a function)
 
 
 def refuse_video(trainer: Any) -> None:
-    """Raise ValueError if the environment is all text, which has no frames; ImportError
-    without imageio-ffmpeg."""
+    """Raise ValueError if the environment is all text: there are no frames."""
     if writes(trainer):
         raise ValueError(
             f"{trainer.config.env_id} is text and draws no pictures: leave the video"
             " out, the progress bar and TensorBoard show answers"
         )
-    require_package("imageio_ffmpeg", extra="video")
 
 
 def record_video(
@@ -94,23 +92,29 @@ def record_video(
             path does not end in `.mp4`.
         WriteError: If the file cannot be written.
     """
-    from yieldrl.envs import make_eval
-
     refuse_video(trainer)
+    require_package("imageio_ffmpeg", extra="video")
     if (path := Path(path).absolute()).suffix != ".mp4":
         raise ValueError(f"path = {str(path)!r}: a video's name ends in .mp4")
+    envs = drawn(trainer, "rgb_array")
+    first = trainer.evaluator.seed if seed is None else seed
+    with closing(envs):
+        pictures = _pictures(trainer.agent, envs, range(first, first + episodes))
+        return mp4(path, pictures, fps or envs.metadata.get("render_fps", 30))
+
+
+def drawn(trainer: Any, render_mode: str | None) -> Any:
+    """One environment like those of a trainer's evaluations, drawn in this mode."""
+    from yieldrl.envs import make_eval
+
     envs = make_eval(
         trainer.evaluator.source,
         dataclasses.replace(trainer.config, vectorization="sync"),
         device=str(trainer.agent.device),
         num_envs=1,
-        render_mode="rgb_array",
+        render_mode=render_mode,
     )
-    envs = trainer.wrap_envs(envs, training=False)
-    first = trainer.evaluator.seed if seed is None else seed
-    with closing(envs):
-        pictures = _pictures(trainer.agent, envs, range(first, first + episodes))
-        return mp4(path, pictures, fps or envs.metadata.get("render_fps", 30))
+    return trainer.wrap_envs(envs, training=False)
 
 
 def mp4(path: Path, pictures: Iterable[Any], fps: float) -> Path:

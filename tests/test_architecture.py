@@ -29,7 +29,7 @@ ALLOWED = {
     "exercises": (
         "abstractions algorithms buffers collectors core envs experiments networks"
     ),
-    "exports": "abstractions algorithms core loggers networks",
+    "exports": "abstractions algorithms core experiments loggers networks",
     "cli": (
         "abstractions algorithms collectors core exercises experiments exports "
         "loggers vla"

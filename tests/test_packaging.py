@@ -172,6 +172,8 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel):
     assert {f"yieldrl/{init.as_posix()}" for init in folders} <= set(code)
     assert "yieldrl/algorithms/ppo/configs/pendulum.yaml" in code
     assert "yieldrl/experiments/report.html" in code
+    assert "yieldrl/algorithms/ppo/agents/CartPole-v1.safetensors" in code
+    assert "yieldrl/exports/card.md" in code
     assert any(n.endswith("/LICENSE") for n in names)
 
 
@@ -186,6 +188,8 @@ def test_a_copied_folder_runs_from_an_installed_wheel(wheel, tmp_path):
     found, *listed = run("-c", f"{program}; cli.main(['list'])", **where).splitlines()
     assert Path(found) == site / "yieldrl" / "__init__.py"
     assert any(line.split()[:1] == ["ppo"] for line in listed)
+    played = ("play", "q_learning/CliffWalking-v1", "--episodes", "1")
+    assert "return -13, length 13" in run("-m", "yieldrl", *played, **where)
     shutil.copytree(site / "yieldrl" / "algorithms" / "ppo", work / "my_ppo")
     options = ("--total-steps", "512", "--eval-every", "0", "--run-name", "mine")
     out = run("-m", "my_ppo", *options, **where)

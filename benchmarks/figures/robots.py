@@ -7,19 +7,12 @@ from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.style import lines
 from yieldrl.benchmarks.tasks import make_trainer
 
+SAC = "SAC learns to {} any goal of Meta-World's {} within an hour of two cores."
 SAYS = {
-    "robots-reach": (
-        "SAC learns to reach any goal of Meta-World's reach-v3 within an hour of two"
-        " cores."
-    ),
-    "robots-push": (
-        "SAC learns to push a puck to any goal of Meta-World's push-v3 within an hour"
-        " of two cores."
-    ),
-    "robots-push_t": (
-        "From a clone of its expert, PPO brings the T nearer to its place than the"
-        " clone does."
-    ),
+    "robots-reach": SAC.format("reach", "reach-v3"),
+    "robots-push": SAC.format("push a puck to", "push-v3"),
+    "robots-push_t": "From a clone of its expert, PPO brings the T nearer to its place"
+    " than the clone does.",
 }
 FOUND = ("success_rate", "episode_return", "episode_length")
 EPISODES = 100

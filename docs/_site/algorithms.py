@@ -31,6 +31,17 @@ def page(member: catalog.Member) -> str:
     return path.name if path.is_file() else f"{member.parents[0]}.md#{member.name}"
 
 
+def agents() -> str:
+    """A row for each trained agent that comes along, from what its file says."""
+    rows = []
+    for name, path in catalog.agents().items():
+        of = catalog.about(path)
+        size, steps = f"{path.stat().st_size / 1000:.0f} kB", f"{of['sample_step']:,}"
+        reached = catalog.returned(of["evaluation"]).removeprefix("return ")
+        rows.append([f"`{name}`", reached, steps, size, f"`{of['command']}`"])
+    return table(["agent", "return", "steps", "file", "made by"], rows)
+
+
 def hyperparameters(algorithm: str, some: str = "") -> str:
     """A folded table for every class with fields, the algorithm's own first.
 

@@ -34,5 +34,5 @@ def test_json_lies_in_the_folder_of_the_run_or_where_it_is_said(train, capsys):
 def test_onnx(train):
     pytest.importorskip("onnxscript", reason="ONNX is written by onnxscript")
     run = train()
-    main(["export", str(run), "--format", "onnx"])
+    main(["export", str(run), "--to", "onnx"])
     assert (run / "policy.onnx").stat().st_size > 1000

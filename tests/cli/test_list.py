@@ -45,16 +45,13 @@ class Trainer(dqn.Trainer):
 """
 
 
-def test_list_says_what_each_is(capsys):
+def test_each_is_listed_and_in_the_tree_below_the_one_that_it_extends(capsys):
     main(["list"])
     lines = dict(
         line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()
     )
     assert lines["ppo"].startswith("Proximal policy optimization")
     assert lines["dqn"].startswith("Deep Q-network")
-
-
-def test_the_tree_shows_each_below_the_one_that_it_extends(capsys):
     main(["list", "--tree"])
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["algorithm", "lines", "classes", "of", "its", "own"]

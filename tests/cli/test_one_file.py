@@ -158,7 +158,8 @@ def test_parts_of_the_users_own_train_resume_and_play(parts, capsys):
     again = yaml.safe_load((run / "config.yaml").read_text())
     assert again == {**whole, "trainer": {**whole["trainer"], "total_steps": 512}}
     capsys.readouterr()
-    main(["evaluate", str(run), "--episodes", "2", "--trust"])
+    main(["export", str(run), "--to", "card", "--episodes", "1", "--trust"])
+    main(["evaluate", str(run / "card"), "--episodes", "2", "--trust"])
     assert "return 5.00 +- 0.00" in capsys.readouterr().out
     wide = functools.partial(parts().Wide, width=5)
     checkpoint = list_checkpoints(run)[0]

@@ -72,7 +72,7 @@ def test_every_tuned_config_loads():
         assert isinstance(config, module.Config)
 
 
-def test_help_shows_the_options_in_groups(capsys):
+def test_help_shows_the_options_that_there_are_in_groups(capsys):
     with pytest.raises(SystemExit):
         options.parse(ppo.Trainer, ["--help"], "test")
     said = capsys.readouterr().out
@@ -89,9 +89,6 @@ def test_help_shows_the_options_in_groups(capsys):
         "engine": "--zero-stage",
     }.items():
         assert option in said[slice(*within[title])]
-
-
-def test_groups_name_options_that_there_are():
     named = [name for group in options.GROUPS.values() for name in group]
     fields = {*vars(options.Options()), *vars(ppo.Config())}
     assert len(named) == len(set(named))

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -23,15 +22,25 @@ def steps_of(run):
     )
 
 
-def test_evaluate_prints_every_episode(train, capsys):
+def test_evaluate_prints_every_episode_or_plays_each_start_once(train, capsys):
     run = train()
     capsys.readouterr()
-    main(["evaluate", str(run), "--episodes", "3", "--seed", "7"])
+    words = ["evaluate", str(run), "--episodes", "3", "--seed", "7"]
+    main(words)
     checkpoint, *episodes, summary = capsys.readouterr().out.splitlines()
     assert checkpoint == f"checkpoint: {run}/checkpoints/step_000000256.pt, step 256"
     with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
         expected = evaluating.report(trainer, 3, 7, every_episode=True)
+        alone = [trainer.evaluate(1, seed=seed)["logs"] for seed in (7, 8, 9)]
     assert [*episodes, summary] == expected.splitlines()
+    main([*words, "--in-order"])
+    _, *episodes, _ = capsys.readouterr().out.splitlines()
+    lengths = [logs["episode_length"] for logs in alone]
+    assert [float(line.split()[-1]) for line in episodes] == lengths
+    file = run / "evaluations" / "step_000000256-seed7-3-in-order.json"
+    kept = json.loads(file.read_text())
+    assert (kept["sample_step"], kept["seed"]) == (256, 7)
+    assert kept["episodes"] == [{"episode_return": x, "length": x} for x in lengths]
 
 
 def test_a_report_says_how_often_an_episode_was_a_success(tmp_path, capsys):
@@ -62,21 +71,6 @@ def test_a_report_says_how_often_an_episode_was_a_success(tmp_path, capsys):
     with ppo.Trainer(ppo.Config(), envs=Walk) as trainer:
         assert evaluating.report(trainer, 1, folder=blocked).startswith("ppo on")
     assert "could not be written" in capsys.readouterr().err  # and the text is there
-
-
-def test_evaluate_in_order_plays_each_start_once(train, capsys):
-    run = train()
-    with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
-        alone = [trainer.evaluate(1, seed=seed)["logs"] for seed in (7, 8, 9)]
-    capsys.readouterr()
-    main(["evaluate", str(run), "--episodes", "3", "--seed", "7", "--in-order"])
-    _, *episodes, _ = capsys.readouterr().out.splitlines()
-    lengths = [logs["episode_length"] for logs in alone]
-    assert [float(line.split()[-1]) for line in episodes] == lengths
-    file = run / "evaluations" / "step_000000256-seed7-3-in-order.json"
-    kept = json.loads(file.read_text())
-    assert (kept["sample_step"], kept["seed"]) == (256, 7)
-    assert kept["episodes"] == [{"episode_return": x, "length": x} for x in lengths]
 
 
 def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):
@@ -239,24 +233,12 @@ def test_plot_draws_runs(train, capsys):
     assert Path("curves.png").is_file()
 
 
-def test_a_film_is_refused_before_playing_where_its_package_is_missing(
-    train, capsys, monkeypatch
-):
-    run, _ = train(), capsys.readouterr()
-    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(SystemExit, match="2"):
-        main(["evaluate", str(run), "--video", "one.mp4"])
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "pip install 'yieldrl[video]'" in err
-
-
 @pytest.mark.slow
 def test_a_video_is_filmed(train, capsys):
     pytest.importorskip("imageio_ffmpeg", reason="videos need imageio-ffmpeg")
     pytest.importorskip("pygame", reason="CartPole is drawn by pygame")
     run = train()
-    main(["evaluate", str(run), "--episodes", "1", "--video", "film/one.mp4"])
+    main(["play", str(run), "--video", "film/one.mp4"])
     assert Path("film/one.mp4").stat().st_size > 0
     assert "one.mp4" in capsys.readouterr().out
 

@@ -211,7 +211,8 @@ def check(words: list[str]) -> None:
         case ["python", "-m", "my_dqn", *rest]:
             parse_options("dqn", rest)
         case ["yieldrl", name, *rest]:
-            command = {"list": app.list_algorithms}.get(name) or getattr(app, name)
+            inner = {"list": "list_algorithms", "import": "import_agent"}.get(name)
+            command = getattr(app, inner or name)
             known = {"--from"} | {
                 "--" + parameter.replace("_", "-")
                 for parameter in inspect.signature(command).parameters
@@ -250,7 +251,9 @@ def check(words: list[str]) -> None:
         case ["docker", "run", *rest] | ["uv", "run", *rest]:
             at = next(i for i, word in enumerate(rest) if word.startswith("yieldrl"))
             check(["yieldrl", *rest[at + 1 :]])
-        case ["cp" | "for" | "pip" | "git" | "cd" | ".ci/run" | "tensorboard", *_]:
+        case ["cp" | "for" | "pip" | "git" | "cd" | "hf" | ".ci/run", *_]:
+            pass
+        case ["tensorboard", *_]:
             pass
         case ["trackio", "show", "--project", _]:
             pass

@@ -50,34 +50,25 @@ def test_a_file_acts_as_the_agent_does(name, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["policy.onnx"]
 
 
-def test_a_memory_is_refused(tmp_path):
-    with (
-        trainer(ppo_lstm, "CartPole-v1") as made,
-        pytest.raises(NotExportableError, match="remembers its episode"),
-    ):
-        write_onnx(made.agent, tmp_path / "policy.onnx")
-    assert not list(tmp_path.iterdir())
+def test_what_cannot_be_written_says_so(tmp_path, monkeypatch):
+    """A memory, what PyTorch cannot follow, and without the packages anything."""
 
-
-def test_without_the_packages_it_says_which_extra_has_them(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with (
-        trainer(ppo, "CartPole-v1") as made,
-        pytest.raises(ImportError, match=r"yieldrl\[onnx\]"),
-    ):
-        write_onnx(made.agent, tmp_path / "policy.onnx")
-
-
-def test_what_pytorch_cannot_follow_says_so(tmp_path):
     class Counting(ppo.Model):
         def actor_output(self, features, obs):
             if features.sum() > 0:  # depends on the values
                 return super().actor_output(features, obs)
             return super().actor_output(-features, obs)
 
+    path, no_export = tmp_path / "policy.onnx", NotExportableError
     with (
-        ppo.Trainer(ppo.Config(device="cpu"), model=Counting) as made,
-        pytest.raises(NotExportableError, match="cannot follow Counting"),
+        ppo_lstm.Trainer(ppo_lstm.Config(device="cpu")) as made,
+        pytest.raises(no_export, match="remembers its episode"),
     ):
-        write_onnx(made.agent, tmp_path / "policy.onnx")
+        write_onnx(made.agent, path)
+    with ppo.Trainer(ppo.Config(device="cpu"), model=Counting) as made:
+        with pytest.raises(no_export, match="cannot follow Counting"):
+            write_onnx(made.agent, path)
+        monkeypatch.setitem(sys.modules, "onnxscript", None)
+        with pytest.raises(ImportError, match=r"yieldrl\[onnx\]"):
+            write_onnx(made.agent, path)
     assert not list(tmp_path.iterdir())

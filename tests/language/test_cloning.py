@@ -50,11 +50,7 @@ def test_the_expert_is_read_in_the_policys_tokens(world):
     tokens = made.agent.in_its_words(data)["action"]
     spelled = made.model.tokenizer.to_bytes(tokens, made.model.length)
     assert decode(spelled) == spoken
-
-
-def test_the_loss_is_the_probability_of_a_whole_answer():
-    made = trainer()
-    next(log for log in made() if log["log_type"] == "train")
+    # The loss is the probability of a whole answer.
     data = made.agent.in_its_words(made.buffer.windows.minibatch(0, 32))
     loss, logs = made.algorithm.loss(data)
     log_prob, entropy, _ = made.model.evaluate_actions(data["obs"], data["action"])
@@ -77,7 +73,7 @@ def test_what_was_shown_is_learned():
     assert float(made.evaluate(20)["logs"]["success_rate"]) == 1.0
 
 
-def test_agents_explore_in_tokens_and_act_in_bytes():
+def test_agents_explore_in_tokens_and_act_in_bytes_and_so_do_copies():
     made = trainer()
     obs, _ = made.envs.reset(seed=0)
     action, extras = made.agent.sample(obs)
@@ -88,11 +84,6 @@ def test_agents_explore_in_tokens_and_act_in_bytes():
     assert torch.equal(action, spelled)
     arrays = {"prompt": obs["prompt"].numpy()}
     assert made.agent.sample(arrays)[0].dtype.name == "uint8"
-
-
-def test_copies_write_the_same():
-    made = trainer()
-    obs, _ = made.envs.reset(seed=0)
     model = copy.deepcopy(made.model)
     assert torch.equal(model.predict(obs), made.model.predict(obs))
     actor = made.agent.actor()

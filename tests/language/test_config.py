@@ -18,21 +18,15 @@ class Both(LanguageConfig, behavior_cloning.Config):
     """Of an algorithm that knows about language models."""
 
 
-def test_sizes_are_those_of_the_config():
-    policy = made(LanguageConfig(d_model=24, num_layers=3, num_heads=2))
+def test_options_come_before_the_config_and_its_sizes_before_the_defaults():
+    config = Both(d_model=24, num_layers=3, num_heads=2, temperature=0.5)
+    policy = made(config, temperature=0.25, top_k=3)
     assert isinstance(policy.model, Transformer)
     assert isinstance(policy.tokenizer, Characters)
-    assert len(policy.model.blocks) == 3
+    assert (policy.temperature, policy.top_k) == (0.25, 3)
+    assert (len(policy.model.blocks), policy.model.blocks[0].num_heads) == (3, 2)
     assert policy.model.head.weight.shape == (98, 24)
     assert policy.model.places.weight.shape == (10, 24)
-    assert policy.model.blocks[0].num_heads == 2
-
-
-def test_options_come_first_and_other_configs_leave_the_defaults():
-    config = Both(d_model=24, num_heads=2, temperature=0.5)
-    policy = made(config, temperature=0.25, top_k=3)
-    assert (policy.temperature, policy.top_k) == (0.25, 3)
-    assert policy.model.head.weight.shape == (98, 24)
     assert made(behavior_cloning.Config()).model.head.weight.shape == (98, 128)
 
 

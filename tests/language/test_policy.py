@@ -53,18 +53,11 @@ def test_sampler_and_learner_agree(options):
     torch.testing.assert_close(learned, log_prob, rtol=0, atol=1e-5)
     assert entropy.shape == (120,)
     assert value is None
-
-
-def test_after_the_end_there_is_nothing():
-    model, obs = policy(), asked(PROMPTS * 20)
-    action, log_prob = sampled(model, obs)
-    written = model.written(action)
-    lengths = written.sum(1)
-    assert {1, 2, 4} <= set(lengths.tolist())
+    written = model.written(action)  # after the end there is nothing
+    assert ({4} if options else {1, 2, 4}) <= set(written.sum(1).tolist())
     assert (action[~written] == model.tokenizer.end).all()
     assert (log_prob[~written] == 0).all()
     assert (log_prob[written] < 0).all()
-    learned, *_ = model.evaluate_actions(obs, action)
     assert (learned[~written] == 0).all()
 
 
@@ -140,12 +133,8 @@ def test_draws_come_from_the_generator_alone():
     torch.manual_seed(9)
     assert torch.equal(first, sampled(model, obs, seed=1)[0])
     assert not torch.equal(first, sampled(model, obs, seed=2)[0])
-
-
-def test_learning_reaches_every_parameter_and_acting_none():
-    model, obs = policy(), asked()
-    action, log_prob, value = model(obs)
-    assert value is None
+    # Learning reaches every parameter, and acting none.
+    action, log_prob, _ = model(obs)
     assert not log_prob.requires_grad
     model.evaluate_actions(obs, action)[0].sum().backward()
     gradients = {name: p.grad for name, p in model.named_parameters()}

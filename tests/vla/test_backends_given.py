@@ -117,13 +117,16 @@ def load(**fields):
     return load_vla_model(VLAConfig(**fields), OBSERVED, ACTED)
 
 
-def test_the_json_of_the_document(here):
-    assert type(load(model_class="vla_models:WithSpaces")).__name__ == "WithSpaces"
+def test_the_json_of_the_document_and_a_class_that_asks_for_the_spaces(here):
     model = load(**VLA_CONFIG)
     assert type(model).__name__ == "GPTVLAModel"
     assert model.parts == ("resnet50", "gpt2-medium", False)
     saved = torch.load(VLA_CONFIG["model_path"], weights_only=True)
     assert torch.equal(model.layer.weight, saved["layer.weight"])
+    model = load(model_class="vla_models:WithSpaces")
+    assert model.given == (ACTED, 1)
+    model = load(model_class="vla_models:WithSpaces", model_config={"chunk_length": 7})
+    assert model.given == (ACTED, 7)  # model_config comes first
 
 
 @pytest.mark.parametrize(
@@ -144,14 +147,11 @@ def test_checkpoints_as_training_scripts_write_them(here, key, prefix):
         model = load(**{**VLA_CONFIG, "model_path": f"some{suffix}"})
         assert all((p == 1).all() for p in model.parameters())
     save_file(named, "named.safetensors")
-    model = load(**{**VLA_CONFIG, "model_path": "named.safetensors"})
-    assert all((p == 1).all() for p in model.parameters())
-
-
-def test_a_config_may_stand_under_the_key_of_a_model(here):
-    torch.save({"model": {"name": "a"}, "state_dict": LAYER}, "some.pt")
-    model = load(**{**VLA_CONFIG, "model_path": "some.pt"})
-    assert all((p == 1).all() for p in model.parameters())
+    # A config may stand under the key of a model.
+    torch.save({"model": {"name": "a"}, "state_dict": LAYER}, "config.pt")
+    for file in ("named.safetensors", "config.pt"):
+        model = load(**{**VLA_CONFIG, "model_path": file})
+        assert all((p == 1).all() for p in model.parameters())
 
 
 def test_a_module_that_is_called_so_keeps_its_name():
@@ -160,13 +160,6 @@ def test_a_module_that_is_called_so_keeps_its_name():
     load_strictly(own, state, "here")
     load_strictly(own, {f"module.{k}": 2 * v for k, v in state.items()}, "here")
     assert all((p == 2).all() for p in own.parameters())
-
-
-def test_a_class_that_asks_for_the_spaces_gets_them(here):
-    model = load(model_class="vla_models:WithSpaces")
-    assert model.given == (ACTED, 1)
-    model = load(model_class="vla_models:WithSpaces", model_config={"chunk_length": 7})
-    assert model.given == (ACTED, 7)  # model_config comes first
 
 
 class Danger:

@@ -64,6 +64,10 @@ def test_the_layout_is_that_of_the_hub(folder):
     words = ["model.embed_tokens", "model.layers.1.self_attn.q_proj", "model.norm"]
     names |= {f"language_model.{name}.weight" for name in [*words, "lm_head"]}
     assert names <= stored_shapes(folder).keys()
+    tokenizer = load(folder).backbone.tokenizer  # the prompt is that of its training
+    text = PROMPT.format("go to the red square")
+    expected = [0, *tokenizer.tokenizer.encode(text).ids]
+    assert tokenizer.encode("Go to the RED square") == expected
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -80,13 +84,6 @@ def test_hidden_states_and_logits_are_those_of_the_network_that_was_saved(
     hidden = source.hidden(embeddings, mask, 5)
     assert torch.equal(model.backbone.hidden(ours, mask, 5), hidden)
     assert torch.equal(model.backbone.logits(hidden), source.logits(hidden))
-
-
-def test_the_prompt_is_the_one_of_its_training(folder):
-    tokenizer = load(folder).backbone.tokenizer
-    text = PROMPT.format("go to the red square")
-    expected = [0, *tokenizer.tokenizer.encode(text).ids]
-    assert tokenizer.encode("Go to the RED square") == expected
 
 
 class TestTheEntryOfAnActionOfOne:
@@ -152,9 +149,7 @@ def test_statistics_in_a_file_of_their_own_come_first(folder):
     assert model.action_statistics.high.tolist() == [5, 5]
     with pytest.raises(ValueError, match=r"choose one of \['a', 'b'\]"):
         load(folder)
-
-
-def test_a_folder_without_statistics_says_so(folder):
+    (folder / "dataset_statistics.json").unlink()
     values = json.loads((folder / "config.json").read_text())
     write_json(folder / "config.json", {**values, "norm_stats": {}})
     with pytest.warns(UserWarning, match=r"lay its dataset_statistics\.json beside"):
@@ -237,13 +232,12 @@ def test_it_acts_as_its_own_code_does_whatever_the_seed_and_what_is_observed(
         assert torch.allclose(done, wanted, atol=1e-5)
 
 
-def test_a_missing_weight_is_named(tmp_path, source):
-    write_openvla(tmp_path, source, drop="projector.fc2.bias")
+def test_what_is_missing_is_named_and_pickled_weights_are_none(folder, source):
+    part = folder / "part"
+    part.mkdir()
+    write_openvla(part, source, drop="projector.fc2.bias")
     with pytest.raises(CheckpointError, match=r"lacks projector\.fc2\.bias"):
-        load(tmp_path)
-
-
-def test_a_missing_file_is_named_and_pickled_weights_are_none(folder):
+        load(part)
     (folder / "model-00002-of-00002.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"model-00002-of-00002\.safetensors"):
         load(folder)
@@ -265,7 +259,11 @@ def test_pixels_are_normalized_as_the_folder_says(folder):
     assert (vision.fused_featurizer.std == 2).all()
 
 
-def test_choices_have_no_units(folder):
+def test_choices_have_no_units_and_unbounded_actions_those_of_the_folder(folder):
+    free = Box(-float("inf"), float("inf"), (2, 2))
+    action = load(folder, acted=free).act(seen()).action
+    assert (action[..., 1] >= 1).all()
+    assert (action[..., 1] <= 3).all()
     model = load(folder, acted=MultiDiscrete([[3, 4]] * 2))
     assert model.action_statistics is None
     action = model.act(seen(), generator=torch.Generator().manual_seed(0)).action
@@ -277,13 +275,6 @@ def test_of_several_cameras_it_says_which_it_was_trained_for(folder):
     with pytest.warns(UserWarning, match=r"to see one image.*{'rgb': 'rgb\.top'}"):
         load(folder, eyes)
     load(folder, eyes, action_head="gaussian")  # OpenVLA-OFT sees several
-
-
-def test_an_unbounded_action_space_takes_the_units_of_the_folder(folder):
-    acted = Box(-float("inf"), float("inf"), (2, 2))
-    action = load(folder, acted=acted).act(seen()).action
-    assert (action[..., 1] >= 1).all()
-    assert (action[..., 1] <= 3).all()
 
 
 def test_a_gaussian_without_its_file_is_not_drawn_at_random_either(folder):

@@ -55,6 +55,12 @@ def test_the_mean_is_what_its_own_sampling_makes_of_zero_noise(folder):
     action = model(obs, deterministic=True)
     units = torch.tensor([1.0, 2.0]), torch.tensor([0.0, 2.0])
     assert torch.allclose(action, mean * units[0] + units[1], atol=1e-5)
+    output = model.act(obs, generator=torch.Generator().manual_seed(1))
+    again = model.evaluate(obs, output.action)
+    assert torch.allclose(again.log_prob, output.log_prob, atol=1e-5)
+    assert output.log_prob.shape == (3, 2, 2)
+    value = model.get_value(obs)
+    assert torch.allclose(value.squeeze(1), output.value, atol=1e-6)
 
 
 def test_an_image_that_is_no_square_keeps_its_ratio(folder):
@@ -72,16 +78,6 @@ def test_an_image_that_is_no_square_keeps_its_ratio(folder):
     expected = torch.nn.functional.interpolate(rgb, (7, 28), **options).clamp(0, 1)
     torch.testing.assert_close(pixels[:, 0, :, :7], 2 * expected - 1)
     assert not pixels[:, 0, :, 7:].any()
-
-
-def test_it_follows_the_interface(folder):
-    model = load(folder)
-    output = model.act(seen(), generator=torch.Generator().manual_seed(1))
-    again = model.evaluate(seen(), output.action)
-    assert torch.allclose(again.log_prob, output.log_prob, atol=1e-5)
-    assert output.log_prob.shape == (3, 2, 2)
-    value = model.get_value(seen())
-    assert torch.allclose(value.squeeze(1), output.value, atol=1e-6)
 
 
 def test_gradients_reach_the_expert_through_all_steps(folder):

@@ -15,7 +15,6 @@ from yieldrl.vla.parameter_groups import freeze_vision
 # Of batch norm and dropout trainers warn: they are here to be switched.
 pytestmark = pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 
-EVERY = pytest.mark.parametrize("layer", LAYERS)
 OBSERVED = vla_space(Arm.observation_space, {})
 
 
@@ -76,7 +75,7 @@ def test_a_model_that_lacks_the_method_it_takes_is_refused(field):
         load_vla_model(VLAConfig(**fields), OBSERVED, Arm.action_space)
 
 
-@EVERY
+@pytest.mark.parametrize("layer", LAYERS)
 def test_train_mode_changes_nothing(layer):
     model = load(layer)
     policy = VLAPolicy(Arm.observation_space, Arm.action_space, model)
@@ -92,15 +91,12 @@ def test_train_mode_changes_nothing(layer):
     assert_same(again.model, before)
 
 
-def test_what_is_thawed_learns_again():
+def test_what_is_thawed_learns_again_and_eval_mode_stays():
+    frozen = freeze_vision(Seeing("BatchNorm2d").eval())
+    assert not any(part.training for part in frozen.modules())
     model = load("BatchNorm2d")
     model.vision.requires_grad_(True)
     before = state_of(model)
     model.train().get_value(pictures())
     assert model.vision[1].training
     assert not torch.equal(model.vision[1].running_mean, before["1.running_mean"])
-
-
-def test_a_model_that_is_in_eval_mode_stays_in_it():
-    model = freeze_vision(Seeing("BatchNorm2d").eval())
-    assert not any(part.training for part in model.modules())

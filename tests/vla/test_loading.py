@@ -23,26 +23,18 @@ def load(observed=OBSERVED, acted=ACTED, seed=1, **fields):
 
 
 @pytest.mark.parametrize("name", ["transformers", "peft"])
-def test_a_missing_package_is_named(monkeypatch, name):
+def test_a_missing_package_is_named_and_what_no_model_reads(monkeypatch, name):
+    with pytest.raises(ValueError, match=r"reads a Dict .* make one with"):
+        load(OBSERVED["proprio"])
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install"):
         load(lora_rank=2)
 
 
-def test_observations_that_no_model_reads_are_refused():
-    with pytest.raises(ValueError, match=r"reads a Dict .* make one with"):
-        load(OBSERVED["proprio"])
-
-
-@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
-def test_a_tiny_model_takes_the_weights_of_another(tmp_path, suffix):
+def test_a_tiny_model_takes_the_weights_of_another(tmp_path):
     """A cloned one, say, before adapters are put on it."""
-    path = tmp_path / f"weights{suffix}"
-    model = load(seed=5)
-    if suffix == ".pt":
-        torch.save(model.state_dict(), path)
-    else:
-        save_file(model.state_dict(), path)
+    path, model = tmp_path / "weights.safetensors", load(seed=5)
+    save_file(model.state_dict(), path)
     loaded = load(backend="tiny", model_path=str(path), lora_rank=2)
     assert torch.equal(loaded.get_value(seen()), model.get_value(seen()))
 
@@ -119,19 +111,13 @@ def test_beside_an_algorithms_config_both_check():
     assert Both.from_dict(config.to_dict()) == config
 
 
-class TestOfBlocks:
-    def test_fields_by_name_come_first(self):
-        config = Both(chunk_length=4, num_steps=16)
-        merged = vla_config_of(config, {"action_bins": 32})
-        assert isinstance(merged, Both)
-        assert (merged.chunk_length, merged.action_bins) == (4, 32)
-
-    def test_an_algorithm_that_knows_no_tokens_is_told_of_chunks(self):
-        assert vla_config_of(ppo.Config(), {}).log_prob_per == "chunk"
-        said = {"log_prob_per": "token", "lora_targets": ["q_proj"]}
-        assert vla_config_of(ppo.Config(), said).log_prob_per == "token"
-        assert vla_config_of(ppo.Config(), said).lora_targets == ("q_proj",)
-
-    def test_a_name_that_is_no_field_is_refused_with_the_nearest(self):
-        with pytest.raises(ValueError, match="did you mean 'model_path'"):
-            vla_config_of(ppo.Config(), {"model_pth": "x"})
+def test_fields_of_blocks_come_first_and_an_algorithm_without_tokens_gets_chunks():
+    merged = vla_config_of(Both(chunk_length=4, num_steps=16), {"action_bins": 32})
+    assert isinstance(merged, Both)
+    assert (merged.chunk_length, merged.action_bins) == (4, 32)
+    assert vla_config_of(ppo.Config(), {}).log_prob_per == "chunk"
+    said = {"log_prob_per": "token", "lora_targets": ["q_proj"]}
+    assert vla_config_of(ppo.Config(), said).log_prob_per == "token"
+    assert vla_config_of(ppo.Config(), said).lora_targets == ("q_proj",)
+    with pytest.raises(ValueError, match="did you mean 'model_path'"):
+        vla_config_of(ppo.Config(), {"model_pth": "x"})

@@ -52,11 +52,7 @@ def answers(model):
     return torch.cat([output.log_prob.flatten(), output.value])
 
 
-def test_nothing_changes_when_adapters_are_put_on():
-    assert torch.equal(answers(load(lora_rank=4)), answers(load()))
-
-
-def test_adapters_are_where_they_are_asked_for():
+def test_adapters_are_where_they_are_asked_for_and_change_nothing_yet():
     model = load(lora_rank=3, lora_targets=("q_proj", "down_proj"))
     names = dict(adapters(model))
     assert len(names) == 2 * 2 * 2  # layers, targets, A and B
@@ -65,10 +61,8 @@ def test_adapters_are_where_they_are_asked_for():
     assert names[f"{start}.mlp.down_proj.lora_B.default.weight"].shape == (64, 3)
     layer = model.get_submodule(f"{start}.mlp.down_proj")
     assert layer.scaling["default"] == 2  # alpha is twice the rank
-
-
-def test_vision_encoders_get_none():
-    """Their layers have names that a target may have too."""
+    assert torch.equal(answers(model), answers(load()))
+    # Layers of vision encoders have such names too, and get none.
     names = [name for name, _ in adapters(load(lora_rank=2, lora_targets=("fc1",)))]
     assert {name.partition(".lora_")[0] for name in names} == {"backbone.projector.fc1"}
 
@@ -212,7 +206,13 @@ def test_a_policy_stands_for_the_model_inside(tmp_path):
     assert list(adapters(policies[1]))  # which is as it was
 
 
-def test_adapters_of_another_model_are_refused(tmp_path):
+def test_adapters_of_another_model_and_what_cannot_be_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"no layer has such a name; .*q_proj"):
+        load(lora_rank=4, lora_targets=("query",))
+    with pytest.raises(ValueError, match="the model has no adapters"):
+        save_adapters(load(), tmp_path)
+    with pytest.raises(ValueError, match="has adapters already"):
+        add_lora(load(lora_rank=4), VLAConfig(lora_rank=4))
     save_adapters(load(lora_rank=4), tmp_path)
     for fields, message in (
         ({"lora_rank": 2}, "of rank 4, .* the model's are of rank 2"),
@@ -249,15 +249,6 @@ def test_adapters_of_other_weights_are_refused_and_the_model_stays(tmp_path):
     with torch.no_grad():
         heads.value_head.query.fill_(1.0)  # which the folder holds itself
     load_adapters(heads, tmp_path)
-
-
-def test_what_cannot_be_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"no layer has such a name; .*q_proj"):
-        load(lora_rank=4, lora_targets=("query",))
-    with pytest.raises(ValueError, match="the model has no adapters"):
-        save_adapters(load(), tmp_path)
-    with pytest.raises(ValueError, match="has adapters already"):
-        add_lora(load(lora_rank=4), VLAConfig(lora_rank=4))
 
 
 def test_adapters_stay_float32_beside_bfloat16():

@@ -51,7 +51,7 @@ class TestEveryKind:
                 assert space.contains(action.astype(space.dtype))
         assert isinstance(model, VLAModelInterface)
 
-    def test_evaluating_agrees_with_acting(self, space, options):
+    def test_evaluating_agrees_with_acting_and_reaches_every_part(self, space, options):
         model, obs = make(space, options), observe(4)
         acted = model.act(obs)
         said = model.evaluate(obs, acted.action)
@@ -61,6 +61,11 @@ class TestEveryKind:
         assert torch.equal(entropy, said.entropy)
         values = model.get_value(obs).squeeze(1)
         torch.testing.assert_close(values, acted.value, rtol=1e-5, atol=1e-5)
+        (said.log_prob.sum() + said.value.sum()).backward()
+        for name, parameter in model.named_parameters():
+            if "lm_head" not in name or not hasattr(model.head, "log_std"):
+                assert parameter.grad is not None, name
+                assert parameter.grad.any(), name
 
     def test_a_batch_of_unequal_instructions_is_each_alone(self, space, options):
         left = {"pad_left": space is CHUNK}
@@ -81,15 +86,6 @@ class TestEveryKind:
         assert not torch.equal(one, other)
         modes = [model(obs, deterministic=True) for _ in range(2)]
         assert torch.equal(*modes)
-
-    def test_gradients_reach_every_part(self, space, options):
-        model, obs = make(space, options), observe(4)
-        output = model.evaluate(obs, model.act(obs).action)
-        (output.log_prob.sum() + output.value.sum()).backward()
-        for name, parameter in model.named_parameters():
-            if "lm_head" not in name or not hasattr(model.head, "log_std"):
-                assert parameter.grad is not None, name
-                assert parameter.grad.any(), name
 
 
 class TestProbabilities:

@@ -29,6 +29,14 @@ def test_other_names_are_mapped_and_the_rest_left_out():
     assert set(read.keys()) == {"rgb", "proprio", "language"}
     assert torch.equal(read["proprio"], obs["agent_pos"].reshape(2, 4))
     assert decode(read["language"]) == ["push it", "push it"]
+    # The space of what is read reads itself.
+    space = Dict({"pixels": CAMERA, "task": TEXT, "body": STATE})
+    keys = {"rgb": "pixels", "language": "task", "proprio": "body"}
+    once = vla_space(space, keys)
+    assert once["proprio"].shape == (4,)
+    assert once["language"] is TEXT
+    assert vla_space(once, keys) == once
+    assert vla_space(once, {}) == once
 
 
 def test_cameras_are_nested_and_their_channels_last():
@@ -52,16 +60,6 @@ def test_observations_that_are_no_dict(space, name):
     obs = torch.from_numpy(np.stack([space.sample(), space.sample()]))
     assert set(reader(space)(obs).keys()) == {name, "language"}
     assert set(vla_space(space, {})) == {name, "language"}
-
-
-def test_the_space_of_what_is_read_reads_itself():
-    space = Dict({"pixels": CAMERA, "task": TEXT, "body": STATE})
-    keys = {"rgb": "pixels", "language": "task", "proprio": "body"}
-    once = vla_space(space, keys)
-    assert once["proprio"].shape == (4,)
-    assert once["language"] is TEXT
-    assert vla_space(once, keys) == once
-    assert vla_space(once, {}) == once
 
 
 def test_proprioception_alone_of_observations_with_more_axes():
