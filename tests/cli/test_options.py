@@ -75,7 +75,11 @@ def test_every_tuned_config_loads():
 def test_help_shows_the_options_in_groups(capsys):
     with pytest.raises(SystemExit):
         options.parse(ppo.Trainer, ["--help"], "test")
+    assert "tuning options" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        options.parse(ppo.Trainer, ["--help"], "test", options.TuneOptions)
     said = capsys.readouterr().out
+    assert "--wandb" not in said
     places = [said.index(f"{title} options") for title in options.GROUPS]
     assert places == sorted(places)
     ends = [*places[1:], len(said)]
@@ -83,7 +87,8 @@ def test_help_shows_the_options_in_groups(capsys):
     for title, option in {
         "task": "--env-id",
         "algorithm": "--clip-coef",
-        "run": "--checkpoint-every",
+        "tuning": "--fresh-seeds",
+        "run": "--trust",
         "background": "--when-stale",
         "cluster": "--ray-address",
         "engine": "--zero-stage",
@@ -93,7 +98,8 @@ def test_help_shows_the_options_in_groups(capsys):
 
 def test_groups_name_options_that_there_are():
     named = [name for group in options.GROUPS.values() for name in group]
-    fields = {*vars(options.Options()), *vars(ppo.Config())}
+    own = vars(options.Options()) | vars(options.TuneOptions())
+    fields = {*own, *vars(ppo.Config())}
     assert len(named) == len(set(named))
     assert set(named) <= fields
     assert {entry.name for entry in dataclasses.fields(Config)} <= set(named)

@@ -1,0 +1,137 @@
+"""`yieldrl tune`: a search for hyperparameters, what is said of it, and its files."""
+
+import shlex
+import statistics
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from yieldrl.cli.errors import fail, usage_errors
+from yieldrl.cli.training import shown
+from yieldrl.loggers.files import WriteError, write_atomically
+
+
+def tune_command(
+    trainer_class: type[Any] | None, argv: Sequence[str], *, prog: str
+) -> None:
+    """Search as the command line says, train on fresh seeds, and write the files.
+
+    Args:
+        trainer_class: The trainer, whose `config_class` says the options; by default
+            the config file names it.
+        argv: The words of the command line.
+        prog: The program's name.
+
+    Raises:
+        SystemExit: With code 2 if something is wrong with the words, 130 after Ctrl-C.
+    """
+    with usage_errors():
+        from yieldrl.cli import options
+        from yieldrl.experiments.tuning_jobs import workers
+
+        command = options.parse(trainer_class, argv, prog, options.TuneOptions)
+        own, config = command.options, command.config
+        tuner = _tuner(command, argv)
+        address = getattr(config, "ray_address", "") if own.on_ray else None
+        gpu = config.device.startswith("cuda")
+    try:
+        with closing(tuner), workers(own.jobs, address, gpu=gpu) as executor:
+            for trial in tuner(own.trials, executor, own.jobs):
+                print(_line(trial, tuner, own.trials), flush=True)
+            _finish(tuner, command, shlex.join([*prog.split(), *argv]), executor)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on")
+        raise SystemExit(130) from None
+    except WriteError as reason:
+        fail(str(reason))
+
+
+def _tuner(command: Any, argv: Sequence[str]) -> Any:
+    """The search of a command, after a look at all that can be wrong with it."""
+    from yieldrl.experiments import run_files
+    from yieldrl.experiments.search_space import describe, make_space
+    from yieldrl.experiments.tuning import Tuner
+
+    spec, config, own = command.spec, command.config, command.options
+    spec.make_loggers()  # they will stand in a file
+    words = [word.partition("=")[0] for word in argv if word.startswith("--")]
+    fixed = [word[2:].replace("-", "_").removeprefix("no_") for word in words]
+    space = make_space(config, own.space, fixed)
+    with spec.make_trainer(config) as trainer:
+        known = trainer.evaluate(1)["logs"]
+    if own.metric not in known:
+        raise ValueError(f"--metric {own.metric}: evaluations have {', '.join(known)}")
+    name = run_files.trainer_name(spec.trainer_class)
+    folder = config.run_name or f"tune-{name}-{config.env_id}".replace("/", "-")
+    tuner = Tuner(
+        Path(config.run_root, folder),
+        spec.make_trainer,
+        config,
+        space,
+        **{k: getattr(own, k) for k in ("seeds", "sampler", "pruner", "metric")},
+        about={"algorithm": name, "policy": spec.policy._asdict()},
+    )
+    print(f"study: {shown(tuner.folder)}, {len(tuner.ended())} of {own.trials} trials")
+    print(f"each: the mean of seeds {_listed(tuner.seeds)}")
+    for field, values in space.items():
+        print(f"  {field}: {describe(values)}")
+    return tuner
+
+
+def _line(trial: Any, tuner: Any, trials: int) -> str:
+    """What is said of a trial that has ended."""
+    said = trial.user_attrs["note"]
+    if not said:
+        best = tuner.best.number == trial.number
+        said = f"return {trial.value:.6g}{', the best so far' if best else ''}"
+    values = " ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in trial.params.items()
+    )
+    seconds = trial.duration.total_seconds()
+    return f"{len(tuner.ended())}/{trials} {said} ({values}; {seconds:.0f} s)"
+
+
+def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
+    """Train the best settings on fresh seeds, and write and name the files."""
+    from yieldrl.cli.run_spec import refuse_untrusted_run
+    from yieldrl.core.files import to_yaml
+    from yieldrl.core.named_code import UntrustedError
+    from yieldrl.experiments.tuning import settings
+    from yieldrl.experiments.tuning_page import write_page
+
+    own, best, config = command.options, tuner.best, command.config
+    if best is None:
+        fail("no trial came to its end: allow more --trials, or --pruner none")
+    whole = command.spec.to_dict(settings(config, best.params, config.seed))
+    path = tuner.folder / "best.yaml"
+    train = f"yieldrl train {whole['algorithm']['name']} --config {shown(path)}"
+    try:
+        refuse_untrusted_run(whole, path)
+    except UntrustedError:
+        train += " --trust"
+    said = f"number {best.number}, from 0, {own.metric} {best.value:.6g}"
+    seeds = f"the mean of seeds {_listed(tuner.seeds)} at {config.total_steps:,} steps"
+    lines = [f"Found by: {words}"]
+    lines.append(f"Best of {len(tuner.ended())} trials: {said}, {seeds}.")
+    if own.fresh_seeds:
+        print(f"trains on {own.fresh_seeds} fresh seeds", flush=True)
+        for title, trial in (("Fresh seeds", best), ("What it began with", None)):
+            returns = tuner.fresh(trial, own.fresh_seeds, executor, own.jobs)
+            mean, spread = statistics.fmean(returns.values()), 0.0
+            if len(returns) > 1:
+                spread = statistics.stdev(returns.values())
+            each = ", ".join(f"{value:.6g}" for value in returns.values())
+            seeds = _listed(returns)
+            lines.append(f"{title}, {seeds}: {mean:.6g} +- {spread:.4g} ({each}).")
+        train += f" --seed {min(returns)}"
+    lines.append(f"Train: {train}")
+    comments = "".join(f"# {line}\n" for line in lines)
+    write_atomically(path, comments + to_yaml(whole))
+    page = write_page(tuner.study, tuner.folder / "tuning.html", words, lines)
+    print(*lines[1:], f"best settings: {shown(path)}", f"page: {shown(page)}", sep="\n")
+
+
+def _listed(seeds: Any) -> str:
+    return ", ".join(map(str, seeds))
