@@ -63,15 +63,10 @@ def _tuner(command: Any, argv: Sequence[str]) -> Any:
     if own.metric not in known:
         raise ValueError(f"--metric {own.metric}: evaluations have {', '.join(known)}")
     name = run_files.trainer_name(spec.trainer_class)
-    folder = config.run_name or f"tune-{name}-{config.env_id}".replace("/", "-")
-    tuner = Tuner(
-        Path(config.run_root, folder),
-        spec.make_trainer,
-        config,
-        space,
-        **{k: getattr(own, k) for k in ("seeds", "sampler", "pruner", "metric")},
-        about={"algorithm": name, "policy": spec.policy._asdict()},
-    )
+    default = f"tune-{name}-{config.env_id}"
+    about = {"algorithm": name, "policy": spec.policy._asdict()}
+    folder = Path(config.run_root, config.run_name or default.replace("/", "-"))
+    tuner = Tuner(folder, spec.make_trainer, config, space, own, about)
     print(f"study: {shown(tuner.folder)}, {len(tuner.ended())} of {own.trials} trials")
     print(f"each: the mean of seeds {_listed(tuner.seeds)}")
     for field, values in space.items():
@@ -104,8 +99,8 @@ def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
     own, best, config = command.options, tuner.best, command.config
     if best is None:
         fail("no trial came to its end: allow more --trials, or --pruner none")
-    whole = command.spec.to_dict(settings(config, best.params, config.seed))
-    path = tuner.folder / "best.yaml"
+    start, chosen = (settings(config, x, config.seed) for x in ({}, best.params))
+    whole, path = command.spec.to_dict(chosen), tuner.folder / "best.yaml"
     train = f"yieldrl train {whole['algorithm']['name']} --config {shown(path)}"
     try:
         refuse_untrusted_run(whole, path)
@@ -113,24 +108,25 @@ def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
         train += " --trust"
     said = f"number {best.number}, from 0, {own.metric} {best.value:.6g}"
     seeds = f"the mean of seeds {_listed(tuner.seeds)} at {config.total_steps:,} steps"
-    lines = [f"Found by: {words}"]
-    lines.append(f"Best of {len(tuner.ended())} trials: {said}, {seeds}.")
+    lines = [f"Best of {len(tuner.ended())} trials: {said}, {seeds}."]
     if own.fresh_seeds:
         print(f"trains on {own.fresh_seeds} fresh seeds", flush=True)
-        for title, trial in (("Fresh seeds", best), ("What it began with", None)):
+        rivals = {"These settings": best, "Those of the beginning": None}
+        for name, trial in [*rivals.items()][: 1 + (chosen != start)]:
             returns = tuner.fresh(trial, own.fresh_seeds, executor, own.jobs)
-            mean, spread = statistics.fmean(returns.values()), 0.0
-            if len(returns) > 1:
-                spread = statistics.stdev(returns.values())
-            each = ", ".join(f"{value:.6g}" for value in returns.values())
-            seeds = _listed(returns)
-            lines.append(f"{title}, {seeds}: {mean:.6g} +- {spread:.4g} ({each}).")
+            values = [*returns.values()]
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            result = f"{statistics.fmean(values):.6g} +- {spread:.4g}"
+            each = ", ".join(f"{value:.6g}" for value in values)
+            lines.append(
+                f"{name} on fresh seeds {_listed(returns)}: {result} ({each})."
+            )
         train += f" --seed {min(returns)}"
     lines.append(f"Train: {train}")
-    comments = "".join(f"# {line}\n" for line in lines)
+    comments = "".join(f"# {line}\n" for line in (f"Found by: {words}", *lines))
     write_atomically(path, comments + to_yaml(whole))
     page = write_page(tuner.study, tuner.folder / "tuning.html", words, lines)
-    print(*lines[1:], f"best settings: {shown(path)}", f"page: {shown(page)}", sep="\n")
+    print(*lines, f"best settings: {shown(path)}", f"page: {shown(page)}", sep="\n")
 
 
 def _listed(seeds: Any) -> str:

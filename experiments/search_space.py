@@ -27,13 +27,13 @@ USUAL: dict[str, tuple[Any, ...]] = {
     "num_minibatches": ([1, 2, 4, 8, 16, 32],),
     "gae_lambda": ([0.8, 0.9, 0.95, 0.98, 1.0],),
     "clip_coef": ("0.1..0.4",),
-    "entropy_coef": ("1e-05..0.1:log",),
+    "entropy_coef": ("1e-5..0.1:log",),
     "num_episodes": ([4, 8, 16, 32],),
     # Replay.
     "batch_size": ([64, 128, 256, 512],),
     "train_every": ([1, 2, 4, 8],),
     "gradient_steps": ([1, 2, 4],),
-    "tau": ("0.001..0.1:log",),
+    "tau": ("1e-3..0.1:log",),
     "n_step": ("1..10",),
     # Exploration.
     "exploration_fraction": ("0.05..0.6",),

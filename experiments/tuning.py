@@ -20,6 +20,10 @@ EPISODES, SEED = 20, 1_000_000
 """What `yieldrl train` plays at its end."""
 
 
+SAME = "seeds", "sampler", "pruner", "metric"
+"""Options of a search that must be the same when it goes on, as its config must."""
+
+
 class Tuner:
     """A search whose trials train on the same seeds, and count by their mean.
 
@@ -30,13 +34,10 @@ class Tuner:
     Args:
         folder: Of the search; its `study.db` is a storage of Optuna.
         make: Makes a trainer from a config; picklable, if there are several jobs.
-        config: All that is not tuned; its `seed` is the first one.
+        config: All that is not tuned; its `seed` is the first of `options.seeds`.
         space: Field -> distribution, of `make_space`.
-        seeds: Number of seeds of each trial.
-        sampler: `tpe` or `random`.
-        pruner: `median`, `halving`, `hyperband` or `none`.
-        metric: Metric of evaluations to maximize.
-        about: What else must be the same when the search goes on.
+        options: Has what `SAME` names: `TuneOptions` of the command line.
+        about: What else must be the same.
 
     Raises:
         ImportError: If Optuna is not installed.
@@ -50,20 +51,15 @@ class Tuner:
         make: Callable[[Any], Any],
         config: Config,
         space: dict[str, Any],
-        *,
-        seeds: int = 3,
-        sampler: str = "tpe",
-        pruner: str = "median",
-        metric: str = "episode_return",
-        about: dict[str, Any] | None = None,
+        options: Any,
+        about: dict[str, Any],
     ) -> None:
         if config.eval_every == 0:
             raise config.error("eval_every", "trials are compared by evaluations")
         self._optuna = optuna = _import_optuna()
         self._state = optuna.trial.TrialState
-        self.make, self.config, self.space = make, config, space
-        self.seeds = range(config.seed, config.seed + seeds)
-        self.sampler, self.metric = sampler, metric
+        self.make, self.config, self.space, self.options = make, config, space, options
+        self.seeds = range(config.seed, config.seed + options.seeds)
         self._run = Run("tune", config)
         self._run.folder = folder
         self.folder = self._run.claim()
@@ -74,14 +70,14 @@ class Tuner:
             study_name="tune",
             direction="maximize",
             load_if_exists=True,
-            pruner=_pruner(optuna.pruners, pruner, config),
+            pruner=_pruner(optuna.pruners, options.pruner, config),
         )
         self._fail_running()  # of a process that was killed
-        ranges = {f"range of {name}": describe(x) for name, x in space.items()}
-        chosen = {"seeds": seeds, "sampler": sampler, "pruner": pruner}
-        where = {"run_root": "", "run_name": ""}
-        own = {**config.to_dict(), **chosen, "metric": metric, **ranges, **where}
-        self._refuse_others(json.loads(json.dumps({**(about or {}), **own})))
+        same = {name: getattr(options, name) for name in SAME}
+        same |= {f"range of {name}": describe(one) for name, one in space.items()}
+        where = dict.fromkeys(("run_root", "run_name", "ray_address"))
+        every = {**about, **config.to_dict(), **same, **where}
+        self._refuse_others(json.loads(json.dumps(every)))
 
     def __call__(
         self, trials: int, executor: Any = None, jobs: int = 1
@@ -99,11 +95,12 @@ class Tuner:
                 seed = derive_seed(self.config.seed, f"trial {taken}")
                 samplers = self._optuna.samplers
                 kinds = {"tpe": samplers.TPESampler, "random": samplers.RandomSampler}
-                self.study.sampler = kinds[self.sampler](seed=seed)
+                self.study.sampler = kinds[self.options.sampler](seed=seed)
                 if taken == 0:
                     self.study.enqueue_trial(own)
                 trial = self.study.ask(self.space)
-                yield trial, self.make, self.config, self.seeds, trial, self.metric
+                metric = self.options.metric
+                yield trial, self.make, self.config, self.seeds, trial, metric
 
         for trial, (value, note) in spread(train_trial, asked(), executor, jobs):
             trial.set_user_attr("note", note)
@@ -134,7 +131,7 @@ class Tuner:
         seeds = range(self.seeds.stop, self.seeds.stop + count)
         keys = {seed: f"{number}, seed {seed}" for seed in seeds}
         tasks = (
-            (key, self.make, settings(self.config, params, seed), self.metric)
+            (key, self.make, settings(self.config, params, seed), self.options.metric)
             for seed, key in keys.items()
             if key not in known
         )
@@ -197,11 +194,15 @@ def train_trial(
 
 
 def train_fresh(make: Callable[[Any], Any], config: Any, metric: str) -> float:
-    """Train on one seed, and play as the command line does at the end."""
-    with make(config) as trainer:
-        for _ in trainer():
-            pass
-        return float(trainer.evaluate(EPISODES, SEED)["logs"][metric])
+    """Train on one seed, and play as the command line does at the end; NaN if training
+    diverged."""
+    try:
+        with make(config) as trainer:
+            for _ in trainer():
+                pass
+            return float(trainer.evaluate(EPISODES, SEED)["logs"][metric])
+    except FloatingPointError:
+        return math.nan
 
 
 def _import_optuna() -> Any:

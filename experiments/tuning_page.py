@@ -1,10 +1,10 @@
 """The page of a search for hyperparameters: which of them mattered, and where."""
 
-import functools
 import html
 import importlib
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,37 +14,27 @@ STYLE = "body{font:16px sans-serif;max-width:70em;margin:2em auto}pre{overflow:a
 
 
 def write_page(study: Any, path: Path, title: str, lines: Sequence[str]) -> Path:
-    """Write one HTML file that needs no other: text, and pictures of Optuna's.
+    """Write an HTML file that needs no other: lines, and pictures that Optuna draws.
 
-    They are the returns of trials, their curves, how much each hyperparameter mattered
-    (PED-ANOVA, Watanabe et al. 2023, arXiv:2304.10255), and slices through each; those
-    for which there are too few trials are left out.
+    They are how much each hyperparameter mattered (PED-ANOVA, Watanabe et al. 2023,
+    arXiv:2304.10255), slices through each, the returns of trials, and their curves.
     """
-    visual = importlib.import_module("optuna.visualization")
+    draw = importlib.import_module("optuna.visualization")
     importance, parts = importlib.import_module("optuna.importance"), []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is called experimental, or too few
-        importances = functools.partial(
-            visual.plot_param_importances,
-            evaluator=importance.PedAnovaImportanceEvaluator(),
-        )
-        for draw in (
-            importances,
-            visual.plot_slice,
-            visual.plot_optimization_history,
-            visual.plot_intermediate_values,
+        warnings.simplefilter("ignore")  # of what Optuna calls experimental
+        judge = importance.PedAnovaImportanceEvaluator()
+        for figure in (
+            lambda: draw.plot_param_importances(study, evaluator=judge),
+            lambda: draw.plot_slice(study),
+            lambda: draw.plot_optimization_history(study),
+            lambda: draw.plot_intermediate_values(study),
         ):
-            try:
-                figure = draw(study)
-            except (RuntimeError, ValueError):
-                continue
-            parts.append(figure.to_html(full_html=False, include_plotlyjs=not parts))
-    text = html.escape("\n".join(lines))
-    head = f"<meta charset=utf-8><title>{html.escape(title)}</title>"
-    page = [
-        f"<!doctype html>{head}<style>{STYLE}</style>",
-        f"<pre>{text}</pre>",
-        *parts,
-    ]
-    write_atomically(path, "\n".join(page) + "\n")
+            with suppress(ValueError):  # of importances, for there is a single trial
+                page = figure().to_html(full_html=False, include_plotlyjs=not parts)
+                parts.append(page)
+    head = f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title>"
+    text = html.escape("\n".join([title, *lines]))
+    page = [head, f"<style>{STYLE}</style><pre>{text}</pre>", *parts, ""]
+    write_atomically(path, "\n".join(page))
     return path

@@ -1,5 +1,6 @@
 """`yieldrl tune`: a search, its files, and that they say what comes true."""
 
+import dataclasses
 import re
 import signal
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.cli import main
+from yieldrl.cli import evaluating, main
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
@@ -19,6 +20,7 @@ SEARCH = ["--seeds", "2", "--fresh-seeds", "2", "--space", "learning_rate", "gam
 FOLDER = Path("runs/tune-ppo-yieldrl-CartPole-v1")
 
 
+@pytest.mark.slow
 def test_the_best_settings_do_what_their_file_says(capsys):
     main(["tune", *TINY, *SEARCH, "--trials", "3"])
     first, seeds, rate, gamma, *lines = capsys.readouterr().out.splitlines()
@@ -44,7 +46,7 @@ def test_the_best_settings_do_what_their_file_says(capsys):
     returns = [float(line.split()[2].rstrip(",")) for line in lines[:3]]
     assert float(value) == returns[int(number)] == max(returns)
 
-    each = re.search(r"Fresh seeds, 3, 4: .* \(([\d.]+), ([\d.]+)\)\.", comments[1])
+    each = re.search(r"These .* seeds 3, 4: .* \(([\d.]+), ([\d.]+)\)\.", comments[1])
     command = comments[-1].removeprefix("Train: yieldrl ").split()
     assert command[-2:] == ["--seed", "3"]
     for seed, said in zip("34", each.groups(), strict=True):
@@ -80,18 +82,25 @@ def test_what_is_wrong_is_said_before_anything_is_searched(refused):
 
 
 def test_a_file_gives_values_to_begin_with_and_options_stay(capsys):
-    """And its trainer and loggers, which go into the file that is written."""
+    """And its loggers, which go into the file that is written."""
     Path("own.yaml").write_text(
         "algorithm: {name: ppo, learning_rate: 0.005, gamma: 0.9}\nloggers: [csv]"
     )
-    words = ["--trials", "1", "--seeds", "1", "--fresh-seeds", "0", "--run-name", "it"]
+    words = ["--trials", "1", "--seeds", "1", "--fresh-seeds", "1", "--run-name", "it"]
     main(["tune", "--config", "own.yaml", *TINY[1:], "--gamma", "0.95", *words])
     out = capsys.readouterr().out
     assert "gamma" not in out
     assert "(learning_rate=0.005 num_epochs=4 " in out
     config = ppo.Config.from_file("runs/it/best.yaml")
     assert (config.gamma, config.learning_rate, config.run_name) == (0.95, 0.005, None)
-    assert "loggers:\n- csv: {}\n" in Path("runs/it/best.yaml").read_text()
+    text = Path("runs/it/best.yaml").read_text()
+    assert "loggers:\n- csv: {}\n" in text
+    fresh = re.search(r"# These settings on fresh seeds 2: ([\d.]+) \+- 0 ", text)
+    with ppo.Trainer(dataclasses.replace(config, seed=2)) as trainer:
+        list(trainer())
+        said = evaluating.report(trainer)
+    assert f"return {float(fresh[1]):.2f} " in said
+    assert "<script src" not in Path("runs/it/tuning.html").read_text()
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from itertools import islice
 import pytest
 
 from yieldrl.algorithms import ppo
+from yieldrl.cli.options import TuneOptions
 from yieldrl.experiments import RunInUseError
 from yieldrl.experiments.search_space import make_space
 from yieldrl.experiments.tuning import Tuner
@@ -65,8 +66,9 @@ def begin(tmp_path):
 
     event.listen(engine, "connect", hurry)
 
-    def begun(name="one", make=make, config=CONFIG, space=SPACE, **options):
-        return closing(Tuner(tmp_path / name, make, config, space, **options))
+    def begun(name="one", make=make, config=CONFIG, space=SPACE, about=(), **chosen):
+        parts = make, config, space, TuneOptions(**chosen), dict(about)
+        return closing(Tuner(tmp_path / name, *parts))
 
     yield begun
     event.remove(engine, "connect", hurry)
@@ -142,7 +144,7 @@ def test_a_folder_has_one_search_and_one_who_searches(begin):
         ),
         ({"space": wider}, "range of learning_rate was 1e-05 to 0.1, logarithmic, and"),
         ({"seeds": 4}, "seeds was 3, and is 4; give the new one another --run-name"),
-        ({"about": {}}, "algorithm was ppo, and is None"),
+        ({"about": ()}, "algorithm was ppo, and is None"),
     ):
         with pytest.raises(ValueError, match=said):
             begin(**{"about": {"algorithm": "ppo"}, **options})
