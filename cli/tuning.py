@@ -17,14 +17,7 @@ def tune_command(
 ) -> None:
     """Search as the command line says, train on fresh seeds, and write the files.
 
-    Args:
-        trainer_class: The trainer, whose `config_class` says the options; by default
-            the config file names it.
-        argv: The words of the command line.
-        prog: The program's name.
-
-    Raises:
-        SystemExit: With code 2 if something is wrong with the words, 130 after Ctrl-C.
+    SystemExit with code 2 if something is wrong with the words, 130 after Ctrl-C.
     """
     with usage_errors():
         from yieldrl.cli import options
@@ -50,7 +43,7 @@ def tune_command(
 def _tuner(command: Any, argv: Sequence[str]) -> Any:
     """The search of a command, after a look at all that can be wrong with it."""
     from yieldrl.experiments import run_files
-    from yieldrl.experiments.search_space import describe, make_space
+    from yieldrl.experiments.search_space import make_space
     from yieldrl.experiments.tuning import Tuner
 
     spec, config, own = command.spec, command.config, command.options
@@ -69,8 +62,7 @@ def _tuner(command: Any, argv: Sequence[str]) -> Any:
     tuner = Tuner(folder, spec.make_trainer, config, space, own, about)
     print(f"study: {shown(tuner.folder)}, {len(tuner.ended())} of {own.trials} trials")
     print(f"each: the mean of seeds {_listed(tuner.seeds)}")
-    for field, values in space.items():
-        print(f"  {field}: {describe(values)}")
+    print("tuned:", *(f"{name}={one}" for name, one in space.items()))
     return tuner
 
 
@@ -121,7 +113,7 @@ def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
             lines.append(
                 f"{name} on fresh seeds {_listed(returns)}: {result} ({each})."
             )
-        train += f" --seed {min(returns)}"
+        train += f" --seed {config.seed + own.seeds}"
     lines.append(f"Train: {train}")
     comments = "".join(f"# {line}\n" for line in (f"Found by: {words}", *lines))
     write_atomically(path, comments + to_yaml(whole))

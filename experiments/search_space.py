@@ -16,6 +16,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from yieldrl.core import Config
+from yieldrl.core.checked import in_a_line
 from yieldrl.core.files import SUFFIXES, YamlLoader, read_file
 
 USUAL: dict[str, tuple[Any, ...]] = {
@@ -50,7 +51,7 @@ FIXED = ("seed", "total_steps", "eval_every", "eval_episodes", "run_root", "run_
 def make_space(
     config: Config, words: Iterable[str], fixed: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Field -> Optuna's distribution, as words say; without words the usual ones.
+    """Field -> range, as words of a command line say; without words the usual ones.
 
     Args:
         config: Its values are those where the search begins.
@@ -73,27 +74,21 @@ def make_space(
     config.refuse_names(given)
     if both := sorted({*given} & {*fixed}):
         raise ValueError(f"{both[0]} is tuned and set as well: leave one of them out")
-    usual = _usual_space(config)
-    if not given:
-        return {name: usual[name] for name in usual if name not in fixed}
-    space: dict[str, Any] = {}
-    for name, said in given.items():
-        as_usual = said is None and name in usual
-        space[name] = usual[name] if as_usual else make_range(config, name, said)
+    own = config.to_dict()
+    usual = {
+        name: one
+        for name in USUAL
+        for one in (USUAL[name] if name in own else ())
+        if holds(distribution(config, name, one), own[name])
+    }
+    given = given or {name: None for name in usual if name not in fixed}
+    space = {k: usual.get(k) if one is None else one for k, one in given.items()}
+    for name, one in space.items():
+        distribution(config, name, one)  # or say what is wrong
     return space
 
 
-def _usual_space(config: Config) -> dict[str, Any]:
-    """The usual ranges of those fields of a config whose own values they hold."""
-    space: dict[str, Any] = {}
-    for name in [name for name in USUAL if name in config.to_dict()]:
-        for one in (make_range(config, name, given) for given in USUAL[name]):
-            if holds(one, getattr(config, name)):
-                space.setdefault(name, one)
-    return space
-
-
-def make_range(config: Config, name: str, given: Any) -> Any:
+def distribution(config: Config, name: str, given: Any) -> Any:
     """Optuna's distribution for a range of a field; choices that are lists are texts.
 
     ValueError if the field cannot have a value of the range, or must not differ.
@@ -101,27 +96,24 @@ def make_range(config: Config, name: str, given: Any) -> Any:
     optuna = importlib.import_module("optuna.distributions")
     hint = typing.get_type_hints(type(config), include_extras=True)[name]
     field = TypeAdapter(hint).validate_python
+    ends = re.fullmatch(r"(?P<low>.+)\.\.(?P<high>.+?)(?P<log>:log)?", str(given))
+    ends = given if isinstance(given, Mapping) else ends.groupdict() if ends else {}
     try:
         if name in FIXED:
             raise ValueError("it must be the same in all trials: leave it out")
         if isinstance(given, list) and len({*map(label, given)}) > 1:
             return optuna.CategoricalDistribution([label(field(x)) for x in given])
-        ends = re.fullmatch(r"(?P<low>.+)\.\.(?P<high>.+?)(?P<log>:log)?", str(given))
-        ends = given if isinstance(given, Mapping) else ends.groupdict() if ends else {}
         if not {"low", "high"} <= {*ends} <= {"low", "high", "log"}:
-            how = "LOW..HIGH, LOW..HIGH:log or [A, B]"
-            raise ValueError(f"{given!r}: write {how}")
+            raise ValueError("write LOW..HIGH, LOW..HIGH:log or [A, B]")
         low, high = field(ends["low"]), field(ends["high"])
         if type(low) not in (int, float) or low >= high:
-            raise ValueError(f"{given!r}: choose numbers, low < high, or [A, B]")
+            raise ValueError("choose numbers, low < high, or [A, B]")
         whole = isinstance(low, int)
         kind = optuna.IntDistribution if whole else optuna.FloatDistribution
         return kind(low, high, log=bool(ends.get("log")))
-    except ValidationError as error:
-        said = "; ".join(f"{x['input']!r}: {x['msg']}" for x in error.errors())
-        raise ValueError(f"range of {name}: {said}") from None
-    except ValueError as reason:
-        raise ValueError(f"range of {name}: {reason}") from None
+    except ValueError as error:
+        said = in_a_line(error, name) if isinstance(error, ValidationError) else error
+        raise ValueError(f"range of {name}, {given!r}: {said}") from None
 
 
 def holds(distribution: Any, value: Any) -> bool:
@@ -140,11 +132,3 @@ def from_label(drawn: Any) -> Any:
     """The value of a field for one that Optuna has drawn."""
     is_list = isinstance(drawn, str) and drawn.startswith("[")
     return json.loads(drawn) if is_list else drawn
-
-
-def describe(distribution: Any) -> str:
-    """A range in words."""
-    if hasattr(distribution, "choices"):
-        return ", ".join(map(str, distribution.choices))
-    log = ", logarithmic" if distribution.log else ""
-    return f"{distribution.low:g} to {distribution.high:g}{log}"

@@ -8,9 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from yieldrl.core import Config, derive_seed
 from yieldrl.experiments.run import Run
-from yieldrl.experiments.search_space import describe, from_label, holds, label
+from yieldrl.experiments.search_space import distribution, from_label, holds, label
 from yieldrl.experiments.side_by_side import SideBySide
 from yieldrl.experiments.tuning_jobs import spread
 from yieldrl.loggers import prune
@@ -22,6 +24,9 @@ EPISODES, SEED = 20, 1_000_000
 
 SAME = "seeds", "sampler", "pruner", "metric"
 """Options of a search that must be the same when it goes on, as its config must."""
+
+FAILURES = FloatingPointError, MemoryError, torch.OutOfMemoryError
+"""What settings are to blame for: the search goes on with others."""
 
 
 class Tuner:
@@ -35,7 +40,7 @@ class Tuner:
         folder: Of the search; its `study.db` is a storage of Optuna.
         make: Makes a trainer from a config; picklable, if there are several jobs.
         config: All that is not tuned; its `seed` is the first of `options.seeds`.
-        space: Field -> distribution, of `make_space`.
+        space: Field -> range, of `make_space`.
         options: Has what `SAME` names: `TuneOptions` of the command line.
         about: What else must be the same.
 
@@ -58,7 +63,8 @@ class Tuner:
             raise config.error("eval_every", "trials are compared by evaluations")
         self._optuna = optuna = _import_optuna()
         self._state = optuna.trial.TrialState
-        self.make, self.config, self.space, self.options = make, config, space, options
+        self.make, self.config, self.options = make, config, options
+        self.space = {k: distribution(config, k, one) for k, one in space.items()}
         self.seeds = range(config.seed, config.seed + options.seeds)
         self._run = Run("tune", config)
         self._run.folder = folder
@@ -74,7 +80,7 @@ class Tuner:
         )
         self._fail_running()  # of a process that was killed
         same = {name: getattr(options, name) for name in SAME}
-        same |= {f"range of {name}": describe(one) for name, one in space.items()}
+        same |= {f"range of {name}": one for name, one in space.items()}
         where = dict.fromkeys(("run_root", "run_name", "ray_address"))
         every = {**about, **config.to_dict(), **same, **where}
         self._refuse_others(json.loads(json.dumps(every)))
@@ -89,8 +95,8 @@ class Tuner:
         """
 
         def asked() -> Iterator[tuple[Any, ...]]:
-            own = {name: getattr(self.config, name) for name in self.space}
-            own = {k: label(x) for k, x in own.items() if holds(self.space[k], x)}
+            own = {k: label(getattr(self.config, k)) for k in self.space}
+            own = {k: x for k, x in own.items() if holds(self.space[k], x)}
             for taken in range(len(self.ended()), trials):
                 seed = derive_seed(self.config.seed, f"trial {taken}")
                 samplers = self._optuna.samplers
@@ -126,10 +132,12 @@ class Tuner:
         They train with the settings of a trial, or with the config's own for None, and
         then play as `yieldrl train` does. Results of earlier calls are kept.
         """
-        number, params = (-1, {}) if trial is None else (trial.number, trial.params)
+        params = {} if trial is None else trial.params
+        name = "beginning" if trial is None else f"trial {trial.number}"
+        keys = {
+            self.seeds.stop + i: f"{name}, {self.seeds.stop + i}" for i in range(count)
+        }
         known = {**self.study.user_attrs.get("fresh", {})}
-        seeds = range(self.seeds.stop, self.seeds.stop + count)
-        keys = {seed: f"{number}, seed {seed}" for seed in seeds}
         tasks = (
             (key, self.make, settings(self.config, params, seed), self.options.metric)
             for seed, key in keys.items()
@@ -174,7 +182,7 @@ def train_trial(
 ) -> tuple[float | None, str]:
     """Train the seeds of a trial side by side: the mean of their last evaluations.
 
-    Or None, and a note: it was pruned, diverged, or its settings do not go together.
+    Or None, and a note: it was pruned, or cannot be trained with its settings.
     """
     optuna, value = _import_optuna(), math.nan
     try:
@@ -188,8 +196,8 @@ def train_trial(
                 value = log["logs"][metric]
     except optuna.TrialPruned as reason:
         return None, f"pruned {reason}"
-    except FloatingPointError as reason:
-        return None, f"diverged: {reason}"
+    except FAILURES as reason:
+        return None, f"{type(reason).__name__}: {reason}"
     return (None, "diverged") if math.isnan(value) else (value, "")
 
 
@@ -201,7 +209,7 @@ def train_fresh(make: Callable[[Any], Any], config: Any, metric: str) -> float:
             for _ in trainer():
                 pass
             return float(trainer.evaluate(EPISODES, SEED)["logs"][metric])
-    except FloatingPointError:
+    except FAILURES:
         return math.nan
 
 

