@@ -10,7 +10,7 @@ from typing import Any
 
 from yieldrl.loggers.files import write_atomically
 
-STYLE = "body{font:16px sans-serif;max-width:70em;margin:2em auto}pre{overflow:auto}"
+STYLE = "body{margin:2em auto;max-width:70em}pre,body>div{overflow:auto}"
 
 
 def write_page(study: Any, path: Path, title: str, lines: Sequence[str]) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from yieldrl.algorithms import ppo
-from yieldrl.cli import evaluating, main
+from yieldrl.cli import main
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
@@ -19,37 +19,38 @@ SEARCH = ["--seeds", "2", "--fresh-seeds", "2", "--space", "learning_rate", "gam
 FOLDER = Path("runs/tune-ppo-yieldrl-CartPole-v1")
 
 
-@pytest.mark.slow
-def test_the_best_settings_do_what_their_file_says(capsys):
-    main(["tune", *TINY, *SEARCH, "--trials", "3"])
-    first, *lines = capsys.readouterr().out.splitlines()
-    assert first == f"study: {FOLDER}, 0 of 3 trials"
-    own = (
-        r"1/3 return [\d.]+, the best so far \(learning_rate=0.001 gamma=0.99; \d+ s\)"
+def test_a_search_from_a_file_and_a_file_that_does_what_it_says(capsys):
+    """The file's values are where it begins, options stay; the same command goes on."""
+    Path("own.yaml").write_text(
+        "algorithm: {name: ppo, learning_rate: 0.005, gamma: 0.9}\nloggers: [csv]"
     )
-    assert re.fullmatch(own, lines[2])
-    assert lines[-2:] == [
-        f"best settings: {FOLDER}/best.yaml",
-        f"page: {FOLDER}/tuning.html",
-    ]
+    words = ["--trials", "2", "--seeds", "1", "--fresh-seeds", "1", "--gamma", "0.95"]
+    words = ["tune", "--config", "own.yaml", *TINY[1:], *words]
+    main(words)
+    first, seeds, tuned, *lines = capsys.readouterr().out.splitlines()
+    assert first == f"study: {FOLDER}, 0 of 2 trials"
+    assert tuned.startswith("tuned: learning_rate=3e-5..1e-2:log num_epochs=1..20")
+    own = (
+        r"1/2 return [\d.]+, the best so far \(learning_rate=0.005 num_epochs=4 .* s\)"
+    )
+    assert re.fullmatch(own, lines[0])
     text = (FOLDER / "best.yaml").read_text()
     found, *comments = [x[2:] for x in text.splitlines() if x.startswith("# ")]
-    assert found == f"Found by: yieldrl tune {' '.join([*TINY, *SEARCH])} --trials 3"
-    assert lines[6:-2] == comments
-    number, value = re.search(r"number (\d), .*return ([\d.]+),", comments[0]).groups()
-    returns = [float(line.split()[2].rstrip(",")) for line in lines[2:5]]
-    assert float(value) == returns[int(number)] == max(returns)
-
-    each = re.search(r"These .* seeds 3, 4: .* \(([\d.]+), ([\d.]+)\)\.", comments[1])
+    assert found == f"Found by: yieldrl {' '.join(words)}"
+    assert lines[3:-2] == comments
+    assert (
+        comments[-1] == f"Train: yieldrl train ppo --config {FOLDER}/best.yaml --seed 2"
+    )
+    assert "loggers:\n- csv: {}\n" in text
+    fresh = re.search(r"These settings on fresh seeds 2: ([\d.]+) \+- 0 ", text)
     command = comments[-1].removeprefix("Train: yieldrl ").split()
-    assert command[-2:] == ["--seed", "3"]
-    for seed, said in zip("34", each.groups(), strict=True):
-        main([*command, "--seed", seed])
-        trained = capsys.readouterr().out
-        assert float(re.search(r"return ([\d.]+)", trained)[1]) == float(said)
-    main(["tune", *TINY, *SEARCH, "--trials", "3"])  # which are there
+    main([*command, "--run-name", "it"])
+    assert f", 20 episodes: return {float(fresh[1]):.2f} " in capsys.readouterr().out
+    assert ppo.Config.from_file("runs/it/config.yaml").gamma == 0.95
+    assert "<script src" not in (FOLDER / "tuning.html").read_text()
+    main(words)
     again = capsys.readouterr().out.splitlines()
-    assert again == [first.replace("0 of", "3 of"), *lines[:2], *lines[5:]]
+    assert again == [first.replace("0 of", "2 of"), seeds, tuned, *lines[2:]]
 
 
 def test_what_is_wrong_is_said_before_anything_is_searched(refused):
@@ -66,28 +67,6 @@ def test_what_is_wrong_is_said_before_anything_is_searched(refused):
         assert said in refused("tune", "ppo", *words.split())
         assert not Path("runs").exists()
     assert "no algorithm is called 'pppo'" in refused("tune", "pppo")
-
-
-def test_a_file_gives_values_to_begin_with_and_options_stay(capsys):
-    """And its loggers, which go into the file that is written."""
-    Path("own.yaml").write_text(
-        "algorithm: {name: ppo, learning_rate: 0.005, gamma: 0.9}\nloggers: [csv]"
-    )
-    words = ["--trials", "1", "--seeds", "1", "--fresh-seeds", "1", "--run-name", "it"]
-    main(["tune", "--config", "own.yaml", *TINY[1:], "--gamma", "0.95", *words])
-    out = capsys.readouterr().out
-    assert "gamma" not in out
-    assert "(learning_rate=0.005 num_epochs=4 " in out
-    text = Path("runs/it/best.yaml").read_text()
-    assert "loggers:\n- csv: {}\n" in text
-    fresh = re.search(r"# These settings on fresh seeds 2: ([\d.]+) \+- 0 ", text)
-    Path("runs/it/best.yaml").write_text(text.replace("seed: 1", "seed: 2"))
-    config = ppo.Config.from_file("runs/it/best.yaml")
-    assert (config.gamma, config.learning_rate, config.seed) == (0.95, 0.005, 2)
-    with ppo.Trainer(config) as trainer:
-        list(trainer())
-        assert f"return {float(fresh[1]):.2f} " in evaluating.report(trainer)
-    assert "<script src" not in Path("runs/it/tuning.html").read_text()
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ def test_every_algorithm_has_usual_ranges_that_hold_its_own_values():
     assert {"num_steps", "clip_coef", "entropy_coef"} <= found["ppo"].keys()
     assert {"tau", "train_every", "epsilon_end"} <= found["dqn"].keys()
     assert {"tau", "batch_size", "exploration_noise"} <= found["td3"].keys()
-    assert found["sac"]["learning_rate"].high == 0.01
     assert found["q_learning"]["learning_rate"].high == 1.0
     assert "clip_coef" not in found["a2c"]  # a constant there
     assert not {"gamma", "entropy_coef", "num_steps"} & found["grpo"].keys()
@@ -59,7 +58,6 @@ def test_ranges_of_the_user_replace_them(tmp_path, monkeypatch):
         ("seed=1..5", "range of seed, '1..5': it must be the same in all trials"),
         ("gamma=0.9..0.5", "range of gamma, '0.9..0.5': choose numbers, low < high"),
         ("gamma=0.5..1.5", "range of gamma, '0.5..1.5': Input should be less than"),
-        ("num_steps=1.5..9", "range of num_steps, '1.5..9': Input should be a v"),
         ("activation=relu..tanh", "range of activation, 'relu..tanh': choose num"),
         ("activation=[relu,sine]", r"range of activation, \['relu', 'sine'\]: Input"),
         ("entropy_coef=0..1:log", "range of entropy_coef, '0..1:log': .*low"),
