@@ -22,6 +22,9 @@ def test_a_mistake_is_one_line_whatever_its_message(capsys):
 
 
 def test_other_errors_are_bugs_and_all_keep_their_traceback_in_dev_mode(monkeypatch):
+    """But for Ctrl-C, which is 130."""
+    with pytest.raises(SystemExit, match="130"), usage_errors():
+        raise KeyboardInterrupt
     with pytest.raises(KeyError), usage_errors():
         raise KeyError("bug")
     monkeypatch.setattr(sys, "flags", SimpleNamespace(dev_mode=True))
@@ -36,12 +39,6 @@ def test_a_console_without_a_character_gets_its_escape(monkeypatch):
         print("run folder: runs/\u8f66")
     stdout.flush()
     assert stdout.buffer.getvalue().rstrip() == rb"run folder: runs/\u8f66"
-
-
-def test_ctrl_c_is_130():
-    with pytest.raises(SystemExit) as exit_, usage_errors():
-        raise KeyboardInterrupt
-    assert exit_.value.code == 130
 
 
 def test_a_reader_that_has_gone_is_no_error(capsys, monkeypatch):

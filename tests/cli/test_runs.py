@@ -30,7 +30,12 @@ def test_evaluate_prints_every_episode(train, capsys):
     assert checkpoint == f"checkpoint: {run}/checkpoints/step_000000256.pt, step 256"
     with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
         expected = evaluating.report(trainer, 3, 7, every_episode=True)
+        alone = [trainer.evaluate(1, seed=seed)["logs"] for seed in (7, 8, 9)]
     assert [*episodes, summary] == expected.splitlines()
+    main(["evaluate", str(run), "--episodes", "3", "--seed", "7", "--in-order"])
+    _, *episodes, _ = capsys.readouterr().out.splitlines()  # each start once
+    lengths = [logs["episode_length"] for logs in alone]
+    assert [float(line.split()[-1]) for line in episodes] == lengths
 
 
 def test_a_report_says_how_often_an_episode_was_a_success():
@@ -55,19 +60,7 @@ def test_a_report_says_how_often_an_episode_was_a_success():
     assert said.endswith(", success 100.0% (95 % interval 56.6% to 100.0%)")
 
 
-def test_evaluate_in_order_plays_each_start_once(train, capsys):
-    run = train()
-    with ppo.Trainer.load(run / "checkpoints" / "step_000000256.pt") as trainer:
-        alone = [trainer.evaluate(1, seed=seed)["logs"] for seed in (7, 8, 9)]
-    capsys.readouterr()
-    main(["evaluate", str(run), "--episodes", "3", "--seed", "7", "--in-order"])
-    _, *episodes, _ = capsys.readouterr().out.splitlines()
-    assert [float(line.split()[-1]) for line in episodes] == [
-        logs["episode_length"] for logs in alone
-    ]
-
-
-def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):
+def test_evaluate_and_resume_take_the_last_or_any_other_and_name_it(train, capsys):
     run = train("--eval-every", "128", "--eval-episodes", "3")
     folder = run / "checkpoints"
     step = json.loads((folder / "checkpoints.json").read_text())["best"]["sample_step"]
@@ -82,9 +75,14 @@ def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):
     ]:
         main(["evaluate", *words, "--episodes", "1"])
         assert f"checkpoint: {said}\n" in capsys.readouterr().out
+    for path in list_checkpoints(run):
+        path.unlink()
+    main(["resume", str(run), "--total-steps", "384"])  # from the best alone
+    assert f"goes on from {folder}/best.pt" in capsys.readouterr().out
+    assert 384 in steps_of(run)
 
 
-def test_status_says_how_a_run_stands(train, capsys, refused):
+def test_status_says_how_a_run_stands_and_it_has_one_writer(train, capsys, refused):
     run = train("--eval-every", "128", "--eval-episodes", "1")
     capsys.readouterr()
     main(["status", str(run)])
@@ -97,6 +95,10 @@ def test_status_says_how_a_run_stands(train, capsys, refused):
         trainer.run.claim()
         main(["status", str(run)])
         assert "CartPole-v1: running, process" in capsys.readouterr().out
+        before = sorted(run.rglob("*"))
+        message = refused("resume", str(run), "--total-steps", "512")
+        assert "another trainer of this process writes here" in message
+        assert sorted(run.rglob("*")) == before
     said = "runs: no folder of a run, it has no config.yaml"
     assert refused("status", "runs") == said
     said = "runs/none: no folder of a run, it is not there"
@@ -144,25 +146,6 @@ def test_resume_ends_where_an_unbroken_run_does(train):
     assert all((unbroken[name] == resumed[name]).all() for name in unbroken)
     logs = [(run / "logs.csv").read_text() for run in (whole, Path("moved"))]
     assert logs[0] == logs[1]
-
-
-def test_two_do_not_go_on_with_one_run(train, refused):
-    run = train()
-    with ppo.Trainer.load(list_checkpoints(run)[0]) as trainer:
-        trainer.run.claim()
-        before = sorted(run.rglob("*"))
-        message = refused("resume", str(run), "--total-steps", "512")
-        assert "another trainer of this process writes here" in message
-        assert sorted(run.rglob("*")) == before
-
-
-def test_the_best_is_gone_on_from_where_there_is_no_other(train, capsys):
-    run = train("--eval-every", "128", "--eval-episodes", "1")
-    for path in list_checkpoints(run):
-        path.unlink()
-    main(["resume", str(run), "--total-steps", "384"])
-    assert f"goes on from {run}/checkpoints/best.pt" in capsys.readouterr().out
-    assert 384 in steps_of(run)
 
 
 def test_an_edited_config_is_not_overwritten(train, refused):
