@@ -1,5 +1,6 @@
 """`yieldrl tune`: a search for hyperparameters, what is said of it, and its files."""
 
+import re
 import shlex
 import statistics
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 from yieldrl.cli.errors import fail, usage_errors
 from yieldrl.cli.training import shown
+from yieldrl.loggers.base import require_package
 from yieldrl.loggers.files import WriteError, write_atomically
 
 
@@ -46,6 +48,8 @@ def _tuner(command: Any, argv: Sequence[str]) -> Any:
     from yieldrl.experiments.search_space import make_space
     from yieldrl.experiments.tuning import Tuner
 
+    for package in ("optuna", "plotly"):  # which is needed at the end
+        require_package(package, extra="tune")
     spec, config, own = command.spec, command.config, command.options
     spec.make_loggers()  # they will stand in a file
     words = [word.partition("=")[0] for word in argv if word.startswith("--")]
@@ -56,9 +60,9 @@ def _tuner(command: Any, argv: Sequence[str]) -> Any:
     if own.metric not in known:
         raise ValueError(f"--metric {own.metric}: evaluations have {', '.join(known)}")
     name = run_files.trainer_name(spec.trainer_class)
-    default = f"tune-{name}-{config.env_id}"
+    default = re.sub(r"[/:\\\0]", "-", f"tune-{name}-{config.env_id}")
     about = {"algorithm": name, "policy": spec.policy._asdict()}
-    folder = Path(config.run_root, config.run_name or default.replace("/", "-"))
+    folder = Path(config.run_root, config.run_name or default)
     tuner = Tuner(folder, spec.make_trainer, config, space, own, about)
     print(f"study: {shown(tuner.folder)}, {len(tuner.ended())} of {own.trials} trials")
     print(f"each: the mean of seeds {_listed(tuner.seeds)}")
@@ -93,7 +97,8 @@ def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
         fail("no trial came to its end: allow more --trials, or --pruner none")
     start, chosen = (settings(config, x, config.seed) for x in ({}, best.params))
     whole, path = command.spec.to_dict(chosen), tuner.folder / "best.yaml"
-    train = f"yieldrl train {whole['algorithm']['name']} --config {shown(path)}"
+    file = shlex.quote(str(shown(path)))
+    train = f"yieldrl train {whole['algorithm']['name']} --config {file}"
     try:
         refuse_untrusted_run(whole, path)
     except UntrustedError:

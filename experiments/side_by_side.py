@@ -30,19 +30,14 @@ class SideBySide:
 
     def __call__(self) -> Generator[LogData, None, None]:
         """Train, yielding the mean of the metrics of each round of evaluations."""
-        loops = [trainer() for trainer in self.trainers]
-        latest: list[LogData | None] = [None] * len(loops)
+        loops = dict(enumerate(trainer() for trainer in self.trainers))
+        latest: dict[int, LogData] = {}
         try:
-            while True:
-                new = [_next_evaluation(loop) for loop in loops]
-                if not any(new):
-                    return
-                latest = [
-                    now or before for now, before in zip(new, latest, strict=True)
-                ]
-                yield _mean([log for log in latest if log])
+            while new := {i: x for i, y in loops.items() if (x := _evaluation(y))}:
+                latest |= new
+                yield _mean([*latest.values()])
         finally:
-            for loop in loops:
+            for loop in loops.values():
                 loop.close()
 
     def close(self) -> None:
@@ -51,11 +46,10 @@ class SideBySide:
             trainer.close()
 
 
-def _next_evaluation(loop: Generator[LogData, None, None]) -> LogData | None:
-    for log in loop:
-        if log["log_type"] == "evaluate" and log["logs"]:
-            return log
-    return None
+def _evaluation(loop: Generator[LogData, None, None]) -> LogData | None:
+    """The next evaluation; None if the loop has ended."""
+    evaluations = (x for x in loop if x["log_type"] == "evaluate" and x["logs"])
+    return next(evaluations, None)
 
 
 def _mean(logs: Sequence[LogData]) -> LogData:

@@ -16,7 +16,6 @@ from yieldrl.experiments.search_space import distribution, from_label, holds, la
 from yieldrl.experiments.side_by_side import SideBySide
 from yieldrl.experiments.tuning_jobs import spread
 from yieldrl.loggers import prune
-from yieldrl.loggers.base import require_package
 
 EPISODES, SEED = 20, 1_000_000
 """What `yieldrl train` plays at its end."""
@@ -215,7 +214,6 @@ def train_fresh(make: Callable[[Any], Any], config: Any, metric: str) -> float:
 
 def _import_optuna() -> Any:
     """Optuna, which says nothing of its own."""
-    require_package("optuna", extra="tune")
     optuna = importlib.import_module("optuna")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
