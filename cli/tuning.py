@@ -103,7 +103,7 @@ def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
         refuse_untrusted_run(whole, path)
     except UntrustedError:
         train += " --trust"
-    said = f"number {best.number}, from 0, {own.metric} {best.value:.6g}"
+    said = f"{own.metric} {best.value:.6g}, number {best.number} (from 0)"
     seeds = f"the mean of seeds {_listed(tuner.seeds)} at {config.total_steps:,} steps"
     lines = [f"Best of {len(tuner.ended())} trials: {said}, {seeds}."]
     if own.fresh_seeds:
