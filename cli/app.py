@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import Positional, PositionalMetavarFromFieldName, arg
 from tyro.extras import SubcommandApp
 
-from yieldrl.cli import evaluating, playing, training
+from yieldrl.cli import evaluating, playing, training, tuning
 from yieldrl.cli.errors import fail, nearest, parsing_errors, usage_errors
 
 Runs = Annotated[Positional[tuple[str, ...]], arg(help_behavior_hint="(required)")]
@@ -50,11 +50,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         match words:
-            case ["train", algorithm, *options] if not algorithm.startswith("-"):
+            case ["train" | "tune" as name, algorithm, *rest] if algorithm[:1] != "-":
                 # The options are those of this algorithm, so it alone is imported.
-                _train(algorithm, options)
-            case ["train", *options] if any(w.startswith("--config") for w in options):
-                _train(None, options)
+                _with_algorithm(name, algorithm, rest)
+            case ["train" | "tune" as name, *rest] if "--config" in " ".join(rest):
+                _with_algorithm(name, None, rest)
             case [name, *_] if name not in _names and not name.startswith("-"):
                 fail(f"there is no command {name!r}: {nearest(name, _names)}")
             case _:
@@ -94,10 +94,22 @@ def train(algorithm: Positional[str]) -> None:
         algorithm: One of `yieldrl list`, or a module of your own that has a `Trainer`;
             its options follow it.
     """
-    _train(algorithm, [])
+    _with_algorithm("train", algorithm, [])
 
 
-def _train(algorithm: str | None, words: list[str]) -> None:
+@_command
+def tune(algorithm: Positional[str]) -> None:
+    """Search for hyperparameters, over several seeds; `yieldrl tune ppo --help`.
+
+    Args:
+        algorithm: One of `yieldrl list`, or a module of your own that has a `Trainer`;
+            its options follow it, which are the same in all trials.
+    """
+    _with_algorithm("tune", algorithm, [])
+
+
+def _with_algorithm(name: str, algorithm: str | None, words: list[str]) -> None:
+    """Run `train` or `tune`, whose options are those of an algorithm."""
     from yieldrl.cli import catalog
 
     # A file alone, which may be a stranger's, imports nothing from where it lies.
@@ -110,8 +122,9 @@ def _train(algorithm: str | None, words: list[str]) -> None:
         from yieldrl.cli.run_spec import find_trainer
 
         trainer_class = None if algorithm is None else find_trainer(algorithm)
-    prog = "yieldrl train" if algorithm is None else f"yieldrl train {algorithm}"
-    training.train_command(trainer_class, words, prog=prog)
+    prog = f"yieldrl {name}" if algorithm is None else f"yieldrl {name} {algorithm}"
+    commands = {"train": training.train_command, "tune": tuning.tune_command}
+    commands[name](trainer_class, words, prog=prog)
 
 
 evaluate = _command(evaluating.evaluate)

@@ -75,13 +75,14 @@ def parsing_errors() -> Iterator[None]:
         text = box.getvalue().strip()
         rows = (row.strip("│ ") for row in text.splitlines() if row[0] not in "╭╰")
         parts = re.split(" ?[─-]{9,} ?", " ".join(rows).strip())
-        said, *others, more = parts if text[0] == "╭" else parts[1:]  # after a title
+        said, *others = parts if text[0] == "╭" else parts[1:]  # after a title
+        more = f" ({others.pop()})" if others else ""
         for words, plain in PLAIN:
             said = re.sub(words, plain, said)
         if others and others[0].startswith("Perhaps you meant"):
             names = dict.fromkeys(re.findall(r"--[\w-]+", others[0]))
             said += f": did you mean {' or '.join(names)}?"
-        fail(f"{said} ({re.sub('For full helptext, (run|see):?', 'see', more)})")
+        fail(said + re.sub("For full helptext, (run|see):?", "see", more))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -7,11 +7,13 @@ import re
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import docstring_parser
 import tyro
 import yaml
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 from tyro.constructors import PrimitiveConstructorSpec
 
 from yieldrl.cli import catalog
@@ -23,8 +25,8 @@ from yieldrl.core.named_code import refuse_untrusted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of a run besides the algorithm's config."""
+class FileOptions:
+    """Options that say which file the others start from."""
 
     config: str | None = None
     """JSON, YAML or TOML file whose values replace the defaults below, or the name of a
@@ -33,6 +35,11 @@ class Options:
 
     trust: bool = False
     """Let the file name code of your own or of others: it will be imported and run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FileOptions):
+    """Options of a run besides the algorithm's config."""
 
     print_config: bool = False
     """Print the whole run as a file for `--config`, and train nothing."""
@@ -56,12 +63,55 @@ class Options:
     the file says, or 120."""
 
 
+@checked_dataclass(frozen=True, kw_only=True)
+class TuneOptions(FileOptions):
+    """Options of a search besides the algorithm's config, which is the same for all of
+    its trials."""
+
+    trials: Annotated[int, Field(ge=1)] = 40
+    """Trials in all; the command goes on with those that are in the folder."""
+
+    seeds: Annotated[int, Field(ge=1)] = 3
+    """Seeds of each trial, from `--seed` on; its return is their mean. More make the
+    search slower and less easily deceived by luck."""
+
+    fresh_seeds: Annotated[int, Field(ge=0)] = 3
+    """Seeds on which the best settings, and those of the beginning, are trained once
+    more at the end: the next ones, on which no trial was trained."""
+
+    space: tuple[str, ...] = ()
+    """What is tuned, in place of the usual fields: `NAME=LOW..HIGH`,
+    `NAME=LOW..HIGH:log`, `NAME=[A,B]`, `NAME` (its usual range), or a YAML file with
+    `NAME: {low: 1e-5, high: 1e-2, log: true}` or `NAME: [A, B]` in each line."""
+
+    sampler: Literal["tpe", "random"] = "tpe"
+    """What draws the settings: `tpe` looks where good ones were, `random` anywhere."""
+
+    pruner: Literal["median", "halving", "hyperband", "none"] = "median"
+    """What ends trials early, at evaluations: `median` those below the median of
+    earlier ones, after a third of the steps; `halving` two thirds at each rung, from
+    the first evaluation on; `hyperband` with rungs that begin early or late."""
+
+    metric: str = "episode_return"
+    """Metric of evaluations to maximize, such as `success_rate`."""
+
+    jobs: Annotated[int, Field(ge=1)] = 1
+    """Trials at a time, each in a process of its own. Only with one the same command
+    gives the same trials."""
+
+    on_ray: bool = False
+    """Train the jobs on Ray, that of `--ray-address` or one on this machine. The folder
+    must be on a disk that all its machines share."""
+
+
 SWITCHES = "video", "trackio", "wandb"
 """Options that add the logger of their name, or leave it out."""
 
 BACKGROUND = "collection", "max_policy_lag", "when_stale"
 ENGINE = "engine", "zero_stage"
+TUNING = tuple(x.name for x in dataclasses.fields(TuneOptions)[2:])  # no file's
 GROUPS = {
+    "tuning": TUNING,
     "task": (*HOMES["env"], "total_steps"),
     "algorithm": (),  # all that no other group has
     "run": (
@@ -78,14 +128,19 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Command:
-    """A parsed command line: a run, and whether to print it instead of training."""
+    """A parsed command line: a run, and the options of the command."""
 
     spec: RunSpec
     config: Any
-    print_config: bool = False
+    options: Any
 
 
-def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> Command:
+def parse(
+    trainer_class: type[Any] | None,
+    words: Sequence[str],
+    prog: str,
+    kind: type[Any] = Options,
+) -> Command:
     """Read a command line, with an option for every field of the algorithm's config.
 
     Args:
@@ -93,6 +148,7 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
             default the config file says which.
         words: The command line after the program's name.
         prog: The program's name in the help.
+        kind: The options of the command besides, such as `TuneOptions`.
 
     Raises:
         ImportError: If something that the file names is not there.
@@ -101,15 +157,13 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
     """
     # First the file alone, because its values become the defaults shown by --help.
     with parsing_errors():
-        first, _ = tyro.cli(
-            Options, args=words, prog=prog, return_unknown_args=True, add_help=False
-        )
+        given = {"args": words, "prog": prog, "add_help": False}
+        first, _ = tyro.cli(FileOptions, return_unknown_args=True, **given)
     spec, config = _from_file(first.config, trainer_class, first.trust)
-    named = dict(spec.loggers)
-    shown = dataclasses.replace(first, **{name: name in named for name in SWITCHES})
-    entries = dataclasses.fields(config)
-    defaults = vars(shown) | {one.name: getattr(config, one.name) for one in entries}
-    stand_in = _grouped(defaults, _options_of(Options) | _options_of(type(config)))
+    named = {one.name: True for one in spec.loggers if one.name in SWITCHES}
+    entries = {x.name: getattr(config, x.name) for x in dataclasses.fields(config)}
+    defaults = vars(kind()) | named | vars(first) | entries
+    stand_in = _grouped(defaults, _options_of(kind) | _options_of(type(config)))
     with parsing_errors():
         chosen = tyro.cli(
             type(stand_in),
@@ -120,9 +174,10 @@ def parse(trainer_class: type[Any] | None, words: Sequence[str], prog: str) -> C
             config=(tyro.conf.OmitArgPrefixes,),
         )
     values = {k: v for group in vars(chosen).values() for k, v in vars(group).items()}
-    options = Options(**{name: values.pop(name) for name in vars(Options())})
-    spec = _with_options(spec, options)
-    return Command(spec, type(config).from_dict(values), options.print_config)
+    options = kind(**{name: values.pop(name) for name in vars(kind())})
+    if isinstance(options, Options):
+        spec = _with_options(spec, options)
+    return Command(spec, type(config).from_dict(values), options)
 
 
 def _grouped(defaults: dict[str, Any], hints: dict[str, Any]) -> Any:

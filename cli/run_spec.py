@@ -115,6 +115,10 @@ class RunSpec:
         made = _find("policy", policy.name, kind=nn.Module)
         return {"model": functools.partial(made, **policy.cfg)}
 
+    def make_trainer(self, config: Any) -> Any:
+        """The trainer of a config, without loggers."""
+        return self.trainer_class(config, **self.parts())
+
     def make_loggers(self) -> list[Any]:
         """The loggers, ready to decorate a trainer, the innermost first."""
         return [_make_logger(one) for one in self.loggers]

@@ -48,10 +48,10 @@ def train_command(
         command = options.parse(trainer_class, words, prog or "yieldrl train")
         spec, config = command.spec, command.config
         spec.make_loggers()  # or say what is wrong before anything is built
-        if command.print_config:
+        if command.options.print_config:
             print(to_yaml(spec.to_dict(config)), end="")
             return
-        trainer = spec.trainer_class(config, **spec.parts())
+        trainer = spec.make_trainer(config)
         logged = _logged(trainer, spec)
     _run(trainer, logged)
 
@@ -98,7 +98,7 @@ def _logged(trainer: Any, spec: RunSpec) -> Any:
         logged = logger(logged)
     if _first():
         run_files.describe(trainer, spec.to_dict(trainer.config))
-        print(f"run folder: {_shown(trainer.run.folder)}", flush=True)
+        print(f"run folder: {shown(trainer.run.folder)}", flush=True)
     return logged
 
 
@@ -137,12 +137,12 @@ def _loop(trainer: Any, logged: Any) -> None:
             saved = list_checkpoints(trainer.run.folder)
             if _first() and saved:
                 step = f"{trainer.agent.sample_step:,}"
-                print(f"\ninterrupted at step {step}; saved {_shown(saved[0])}")
+                print(f"\ninterrupted at step {step}; saved {shown(saved[0])}")
                 print(f"go on with: {_command(trainer)}")
             raise SystemExit(130) from None
         except WriteError as reason:
             fail(str(reason))
-    print(f"run folder: {_shown(trainer.run.folder)}")
+    print(f"run folder: {shown(trainer.run.folder)}")
 
 
 def _first() -> bool:
@@ -156,12 +156,12 @@ def _command(trainer: Any) -> str:
     """The command that continues the run."""
     from yieldrl.cli import restoring
 
-    run = str(_shown(trainer.run.folder))
+    run = str(shown(trainer.run.folder))
     words = "yieldrl resume " + (f'"{run}"' if os.name == "nt" else shlex.quote(run))
     return words + (" --trust" if restoring.needs_trust(trainer.run.folder) else "")
 
 
-def _shown(path: Path) -> Path:
+def shown(path: Path) -> Path:
     """A path relative to the working directory, where possible."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -13,7 +13,7 @@ from yieldrl.core import Config
 
 log = logging.getLogger("yieldrl.distributed")
 
-ON_GPUS = "inference_actors", "learners", "imagination_actors"
+ON_GPUS = "inference_actors", "learners", "imagination_actors", "jobs"
 """Roles whose actors take a GPU each, where the config's `device` is one."""
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         ContractError,
         check_algorithm,
     )
+    from yieldrl.experiments.side_by_side import SideBySide
 
 __all__ = [
     "CHECKS",
@@ -21,16 +22,20 @@ __all__ = [
     "ContractError",
     "Run",
     "RunInUseError",
+    "SideBySide",
     "check_algorithm",
     "load_checkpoint",
     "save_checkpoint",
 ]
 
+_HOMES = dict.fromkeys(("CHECKS", "ContractError", "check_algorithm"), "contract")
+_HOMES["SideBySide"] = "side_by_side"
+
 
 def __getattr__(name: str) -> Any:
-    """The contract checks, imported when they are asked for."""
-    if name not in ("CHECKS", "ContractError", "check_algorithm"):
+    """What is imported only when it is asked for."""
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = importlib.import_module(f"{__name__}.contract")
-    globals().update({k: getattr(room, k) for k in room.__all__})
-    return globals()[name]
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -8,6 +8,7 @@ from .checkpoints import list_checkpoints as list_checkpoints
 from .early_stopping import early_stop as early_stop
 from .live_plots import live_plot as live_plot
 from .progress_bar import progress as progress
+from .pruning import prune as prune
 from .tensorboard_events import tensorboard as tensorboard
 from .text_files import csv as csv
 from .text_files import jsonl as jsonl

@@ -25,6 +25,9 @@ def test_a_mistake_is_one_line_whatever_its_message_and_ctrl_c_130(capsys):
 
 
 def test_other_errors_are_bugs_and_all_keep_their_traceback_in_dev_mode(monkeypatch):
+    """But for Ctrl-C, which is 130."""
+    with pytest.raises(SystemExit, match="130"), usage_errors():
+        raise KeyboardInterrupt
     with pytest.raises(KeyError), usage_errors():
         raise KeyError("bug")
     monkeypatch.setattr(sys, "flags", SimpleNamespace(dev_mode=True))

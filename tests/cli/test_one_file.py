@@ -128,6 +128,12 @@ def test_the_algorithm_may_be_named_in_either_place(refused):
     assert "its name is 'ppo', and the command line says 'a2c'" in said
     nameless = write({**TINY, "algorithm": {}}, "nameless.json")
     assert options.parse(ppo.Trainer, ["--config", nameless], "test").config.seed == 3
+    for file, said in (
+        (write({"algoritm": {}}, "a.json"), "a.json: no algorithm: name it in the"),
+        (write({"gamma": 0.9}), "no algorithm: name it in the block 'algorithm'"),
+        ("ppo/pendulum", "name the algorithm too, as in yieldrl train ppo --config"),
+    ):
+        assert said in refused("train", "--config", file)
 
 
 def test_parts_of_the_users_own_train_resume_and_play(parts, capsys):
@@ -192,11 +198,6 @@ MISTAKES = [
     ("loggers", ["tensorbord"], "no logger is called 'tensorbord': did you mean"),
     ("loggers", [{"checkpoint": {"evry": 3}}], "checkpoint.evry = 3: Unexpected"),
     ("loggers", ["parts_of_mine:Note"], "missing 1 required positional"),
-    (
-        "loggers",
-        [{"checkpoint": {"every": "often"}}],
-        "checkpoint.every = 'often': Input should be",
-    ),
     ("loggers", "csv", "expected a list of names, got 'csv'"),
     ("loggers", [{"name": "csv", "cfg": {}}], "is no NAME, or {NAME: cfg}"),
 ]
@@ -217,16 +218,7 @@ def test_a_name_that_is_not_there_gets_one_line(parts, refused):
     assert said.startswith("env_id = 'parts_of_mine:Shorter': no such environment")
 
 
-def test_a_file_without_an_algorithm_gets_one_line(refused):
-    for file, said in (
-        (write({"algoritm": {}}, "a.json"), "a.json: no algorithm: name it in the"),
-        (write({"gamma": 0.9}), "no algorithm: name it in the block 'algorithm'"),
-        ("ppo/pendulum", "name the algorithm too, as in yieldrl train ppo --config"),
-    ):
-        assert said in refused("train", "--config", file)
-
-
-def test_loggers_are_a_list():
+def test_loggers_are_a_list_which_options_change():
     for said, names in (
         (None, ["checkpoint", "csv", "tensorboard", "progress"]),
         ([], []),
@@ -239,8 +231,6 @@ def test_loggers_are_a_list():
         spec = options.parse(None, words, "test").spec
         assert [one.name for one in spec.loggers] == names
 
-
-def test_options_change_the_loggers_of_the_file():
     checkpoint = {"checkpoint": {"every": 64, "seconds": 9.0}}
     file = write({**TINY, "loggers": [checkpoint, "video"]})
 

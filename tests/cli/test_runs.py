@@ -73,7 +73,7 @@ def test_a_report_says_how_often_an_episode_was_a_success(tmp_path, capsys):
     assert "could not be written" in capsys.readouterr().err  # and the text is there
 
 
-def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):
+def test_evaluate_and_resume_take_the_last_or_any_other_and_name_it(train, capsys):
     run = train("--eval-every", "128", "--eval-episodes", "3")
     folder = run / "checkpoints"
     step = json.loads((folder / "checkpoints.json").read_text())["best"]["sample_step"]
@@ -88,9 +88,14 @@ def test_evaluate_takes_the_last_or_any_other_and_names_it(train, capsys):
     ]:
         main(["evaluate", *words, "--episodes", "1"])
         assert f"checkpoint: {said}\n" in capsys.readouterr().out
+    for path in list_checkpoints(run):
+        path.unlink()
+    main(["resume", str(run), "--total-steps", "384"])  # from the best alone
+    assert f"goes on from {folder}/best.pt" in capsys.readouterr().out
+    assert 384 in steps_of(run)
 
 
-def test_status_says_how_a_run_stands(train, capsys, refused):
+def test_status_says_how_a_run_stands_and_it_has_one_writer(train, capsys, refused):
     run = train("--eval-every", "128", "--eval-episodes", "1")
     capsys.readouterr()
     main(["status", str(run)])
@@ -103,6 +108,10 @@ def test_status_says_how_a_run_stands(train, capsys, refused):
         trainer.run.claim()
         main(["status", str(run)])
         assert "CartPole-v1: running, process" in capsys.readouterr().out
+        before = sorted(run.rglob("*"))
+        message = refused("resume", str(run), "--total-steps", "512")
+        assert "another trainer of this process writes here" in message
+        assert sorted(run.rglob("*")) == before
     said = "runs: no folder of a run, it has no config.yaml"
     assert refused("status", "runs") == said
     said = "runs/none: no folder of a run, it is not there"
@@ -150,25 +159,6 @@ def test_resume_ends_where_an_unbroken_run_does(train):
     assert all((unbroken[name] == resumed[name]).all() for name in unbroken)
     logs = [(run / "logs.csv").read_text() for run in (whole, Path("moved"))]
     assert logs[0] == logs[1]
-
-
-def test_two_do_not_go_on_with_one_run(train, refused):
-    run = train()
-    with ppo.Trainer.load(list_checkpoints(run)[0]) as trainer:
-        trainer.run.claim()
-        before = sorted(run.rglob("*"))
-        message = refused("resume", str(run), "--total-steps", "512")
-        assert "another trainer of this process writes here" in message
-        assert sorted(run.rglob("*")) == before
-
-
-def test_the_best_is_gone_on_from_where_there_is_no_other(train, capsys):
-    run = train("--eval-every", "128", "--eval-episodes", "1")
-    for path in list_checkpoints(run):
-        path.unlink()
-    main(["resume", str(run), "--total-steps", "384"])
-    assert f"goes on from {run}/checkpoints/best.pt" in capsys.readouterr().out
-    assert 384 in steps_of(run)
 
 
 def test_an_edited_config_is_not_overwritten(train, refused):

@@ -201,6 +201,8 @@ def check(words: list[str]) -> None:
             for option, value in pairwise(rest):  # one spelling: ppo/pendulum
                 assert option != "--config" or set(value) & set("/."), words
             parse_options(name, rest)
+        case ["yieldrl", "tune", name, *rest]:
+            parse_options(name, rest, options.TuneOptions)
         case ["torchrun", "--nproc-per-node", _, "-m", *rest]:
             check(rest)
         case ["python", "-m", "my_ppo", *rest]:
@@ -261,14 +263,16 @@ def check(words: list[str]) -> None:
             pytest.fail(f"who knows this command? {words}")
 
 
-def parse_options(trainer: str | type[Any], words: list[str]) -> None:
+def parse_options(
+    trainer: str | type[Any], words: list[str], kind: type[Any] = options.Options
+) -> None:
     if isinstance(trainer, str):
         trainer = importlib.import_module(f"{catalog.PACKAGE}.{trainer}").Trainer
     if "--config" in words and "RUN" in words[words.index("--config") + 1]:
         at = words.index("--config")
         words = words[:at] + words[at + 2 :]
     words = ["1" if word == "$seed" else word for word in words]
-    config = options.parse(trainer, words, "yieldrl").config
+    config = options.parse(trainer, words, "yieldrl", kind).config
     if gymnasium.spec(config.env_id).name != "LIBERO":  # has its own environment
         gymnasium.make(config.env_id).close()
 

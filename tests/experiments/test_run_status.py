@@ -46,6 +46,10 @@ def trainer(tmp_path):
 def test_on_ray_it_is_written_while_the_run_goes_on(trainer, monkeypatch):
     monkeypatch.setattr(run_status, "EVERY_SECONDS", 0.0)
     path, seen = trainer.run.folder / "cluster.json", []
+    trainer.config.collection = "sync"
+    assert len(list(run_status.noting(trainer, trainer()))) == 4
+    assert not path.exists()  # which is Ray's
+    trainer.config.collection, trainer.agent.sample_step = "ray", 0
     for _ in run_status.noting(trainer, trainer()):
         facts = json.loads(path.read_text())
         seen.append((facts["sample_step"], facts["logs"]["policy_lag"]))
@@ -94,9 +98,3 @@ def test_a_status_that_cannot_be_had_hides_no_error_of_the_run(
         list(run_status.noting(trainer, run()))
     said = run_status.status(trainer.run.folder)
     assert ("policy_lag" in said) == (missing == "statistics")
-
-
-def test_elsewhere_nothing_is_written(trainer):
-    trainer.config.collection = "sync"
-    assert len(list(run_status.noting(trainer, trainer()))) == 4
-    assert not (trainer.run.folder / "cluster.json").exists()
