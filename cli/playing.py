@@ -101,7 +101,8 @@ def write_card(
     """Write the card of a checkpoint's agent, and print what it reaches."""
     from yieldrl import exports
     from yieldrl.cli import catalog, restoring
-    from yieldrl.experiments.agent_file import AGENT, write_agent
+    from yieldrl.experiments.agent_file import write_agent
+    from yieldrl.experiments.run_files import AGENT
     from yieldrl.loggers.answers import writes
 
     with restoring.player(saved, 1, "cpu", trust=trust) as trainer:
@@ -118,8 +119,7 @@ def take_over(source: str, run_name: str | None, trust: bool) -> None:
     """Make the folder of a run from an agent of others, and print where it is."""
     from yieldrl.cli import catalog, restoring
     from yieldrl.experiments import Run
-    from yieldrl.experiments.agent_file import AGENT, is_agent
-    from yieldrl.experiments.run_files import CONFIG
+    from yieldrl.experiments.run_files import AGENT, CONFIG, is_agent
     from yieldrl.exports.card import CARD
 
     is_here = Path(source).exists() or source in catalog.agents()

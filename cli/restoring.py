@@ -16,8 +16,8 @@ from yieldrl.cli.run_spec import (
 from yieldrl.core.files import read_file
 from yieldrl.core.named_code import UntrustedError, refuse_unless, refuse_untrusted
 from yieldrl.experiments import CheckpointError, run_files
-from yieldrl.experiments.agent_file import is_agent, refuse_to_train
-from yieldrl.experiments.checkpoint import load_trainer_state
+from yieldrl.experiments.checkpoint import load_trainer_state, refuse_to_train
+from yieldrl.experiments.run_files import is_agent
 
 
 def locate(agent: str, which: str = "last") -> Path:

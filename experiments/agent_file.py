@@ -14,16 +14,8 @@ from yieldrl.core.files import write_whole
 from yieldrl.core.logs import Counters
 from yieldrl.loggers.files import naming_failures
 
-AGENT = "model.safetensors"
-"""The file's name in a folder, as on the Hugging Face hub."""
-
 KEY, VERSION = "yieldrl", 1
 PLACES = "device", "run_root", "run_name"  # of whoever trained it
-
-
-def is_agent(path: str | Path) -> bool:
-    """Whether a file is one of these, by its name, and no checkpoint."""
-    return Path(path).suffix == Path(AGENT).suffix
 
 
 def write_agent(trainer: Any, path: str | Path, **facts: Any) -> dict[str, Any]:
@@ -87,13 +79,3 @@ def read_agent(path: str | Path) -> dict[str, Any]:
     counts = asdict(Counters())
     counts |= {k: about[k] for k in counts if k in about}
     return {**about, "agent": {"algorithm": {"model": weights}, **counts}}
-
-
-def refuse_to_train(path: str | Path) -> None:
-    """CheckpointError if a file holds an agent to play, from which nothing goes on."""
-    if is_agent(path):
-        raise CheckpointError(
-            f"{path}: an agent to play, and no checkpoint of training: it has neither"
-            " optimizer nor buffer. Play it with `yieldrl play`, or train anew with"
-            " `yieldrl train --config` and the config.yaml beside it"
-        )

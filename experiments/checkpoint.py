@@ -12,7 +12,7 @@ from torch.serialization import get_unsafe_globals_in_checkpoint
 from yieldrl.core import CheckpointError
 from yieldrl.core.named_code import refuse_untrusted
 from yieldrl.core.trees import flatten
-from yieldrl.experiments.agent_file import is_agent, read_agent, refuse_to_train
+from yieldrl.experiments.run_files import is_agent
 from yieldrl.loggers.files import naming_failures
 
 
@@ -85,7 +85,12 @@ def load_trainer_state(path: str | Path) -> dict[str, Any]:
         CheckpointError: If it is damaged, holds NaN in what was learned, or is no
             checkpoint of a trainer.
     """
-    state = (read_agent if is_agent(path) else load_checkpoint)(path)
+    if is_agent(path):
+        from yieldrl.experiments.agent_file import read_agent  # who trains needs none
+
+        state = read_agent(path)
+    else:
+        state = load_checkpoint(path)
     for name, kind in (("algorithm", str), ("trainer", str), ("config", dict)):
         if not isinstance(state.get(name), kind):
             raise CheckpointError(
@@ -155,3 +160,13 @@ def load_trainer(
             raise CheckpointError(f"{path}: {error}") from error
         raise CheckpointError(f"{remedy} ({error})") from error
     return trainer
+
+
+def refuse_to_train(path: str | Path) -> None:
+    """CheckpointError if a file holds an agent to play, from which nothing goes on."""
+    if is_agent(path):
+        raise CheckpointError(
+            f"{path}: an agent to play, and no checkpoint of training: it has neither"
+            " optimizer nor buffer. Play it with `yieldrl play`, or train anew with"
+            " `yieldrl train --config` and the config.yaml beside it"
+        )

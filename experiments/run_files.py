@@ -30,8 +30,10 @@ from yieldrl import loggers
 from yieldrl.core import resolve_device
 from yieldrl.core.config_blocks import flat, to_blocks
 from yieldrl.core.files import read_file, to_yaml
-from yieldrl.experiments.agent_file import AGENT
 from yieldrl.loggers.files import BEST, write_atomically
+
+AGENT = "model.safetensors"
+"""Name of an agent's file in a folder, as on the Hugging Face hub."""
 
 CONFIG, RUN, LOGS, CHECKPOINTS = "config.yaml", "run.json", "logs.csv", "checkpoints"
 EVALUATIONS = "evaluations"
@@ -179,6 +181,11 @@ def all_checkpoints(run: str | Path) -> list[Path]:
             f" --config {run / CONFIG} if it is there"
         )
     return saved
+
+
+def is_agent(path: str | Path) -> bool:
+    """Whether a file is an agent to play, by its name, and no checkpoint."""
+    return Path(path).suffix == Path(AGENT).suffix
 
 
 def find_checkpoint(run: str | Path, which: str = "last") -> Path:

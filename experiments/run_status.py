@@ -12,7 +12,7 @@ from yieldrl.core import ranks
 from yieldrl.core.files import read_file
 from yieldrl.core.logs import LogData
 from yieldrl.experiments import run, run_files
-from yieldrl.experiments.agent_file import AGENT, read_agent
+from yieldrl.experiments.agent_file import read_agent
 from yieldrl.loggers import list_checkpoints
 from yieldrl.loggers.files import write_atomically
 from yieldrl.loggers.writer import read
@@ -88,7 +88,8 @@ def status(run_dir: str | Path) -> str:
     trainer = run_files.read_run(folder).get("trainer", "a run")
     saved = list_checkpoints(folder)
     steps = [int(path.stem.rpartition("_")[2]) for path in saved]
-    agent = read_agent(folder / AGENT) if (folder / AGENT).is_file() else {}
+    file = folder / run_files.AGENT
+    agent = read_agent(file) if file.is_file() else {}
     steps += [of.get("sample_step", 0) for of in (cluster, agent)]
     steps.append(run_files.last_step(folder))
     lines = [
@@ -101,7 +102,7 @@ def status(run_dir: str | Path) -> str:
         step, value = (float(column[-1]) for column in curve)
         lines.append(f"last evaluation: return {value:.4g} at step {step:,.0f}")
     lines += [f"checkpoint: {path.name}" for path in saved[:1]]
-    lines += [f"agent to play: {AGENT}"] if agent else []
+    lines += [f"agent to play: {file.name}"] if agent else []
     return "\n".join([*lines, *workers(cluster)])
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from yieldrl.core.files import to_yaml
-from yieldrl.experiments.agent_file import AGENT, write_agent
-from yieldrl.experiments.run_files import CONFIG
+from yieldrl.experiments.agent_file import write_agent
+from yieldrl.experiments.run_files import AGENT, CONFIG
 from yieldrl.loggers import record_video
 from yieldrl.loggers.files import write_atomically
 
