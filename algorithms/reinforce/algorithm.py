@@ -57,8 +57,7 @@ class Algorithm(abstractions.Algorithm):
             episodes.get("discount", self.config.gamma),
         )
         steps = episodes.flatten(0, 1)
-        steps = steps.select("obs", "action", "returns", "valid")
-        return selected(steps, steps["valid"]).exclude("valid")
+        return selected(steps, steps["valid"]).select("obs", "action", "returns")
 
     def weight(self, returns: Tensor) -> Tensor:
         """The factor of the gradient of `log pi`: returns minus a baseline."""
