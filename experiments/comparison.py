@@ -217,10 +217,11 @@ def figure(
 
 def _bars(rows: Mapping[str, tuple[Any, Any, Any]], xlabel: str) -> Figure:
     """A row for each estimate: its interval as a bar, its value as a line."""
-    texts = [
-        plot.wrapped(label, _WIDTH) + f"\n{value:.3g} ({low:.3g} to {high:.3g})"
-        for label, (value, low, high) in rows.items()
-    ]
+    texts = []
+    for label, (value, low, high) in rows.items():
+        parts = label.split(" > ") if len(label) > _WIDTH else [label]
+        name = "\n> ".join(plot.wrapped(part, _WIDTH) for part in parts)
+        texts.append(f"{name}\n{value:.3g} ({low:.3g} to {high:.3g})")
     lines = sum(text.count("\n") + 2 for text in texts)
     picture = plot.blank(7, 1 + 0.18 * lines)
     axes = picture.subplots()
