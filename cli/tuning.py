@@ -66,7 +66,7 @@ def _tuner(command: Any, argv: Sequence[str]) -> Any:
     tuner = Tuner(folder, spec.make_trainer, config, space, own, about)
     print(f"study: {shown(tuner.folder)}, {len(tuner.ended())} of {own.trials} trials")
     print(f"each: the mean of seeds {_listed(tuner.seeds)}")
-    print("tuned:", *(f"{name}={one}" for name, one in space.items()))
+    print("tuned:", *(f"{name}={one}" for name, one in space.items()), flush=True)
     return tuner
 
 
@@ -75,7 +75,8 @@ def _line(trial: Any, tuner: Any, trials: int) -> str:
     said = trial.user_attrs["note"]
     if not said:
         best = tuner.best.number == trial.number
-        said = f"return {trial.value:.6g}{', the best so far' if best else ''}"
+        said = tuner.options.metric.removeprefix("episode_")
+        said += f" {trial.value:.6g}{', the best so far' if best else ''}"
     values = " ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in trial.params.items()
