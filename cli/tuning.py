@@ -3,7 +3,7 @@
 import re
 import shlex
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ def _tuner(command: Any, argv: Sequence[str]) -> Any:
     tuner = Tuner(folder, spec.make_trainer, config, space, own, about)
     print(f"study: {shown(tuner.folder)}, {len(tuner.ended())} of {own.trials} trials")
     print(f"each: the mean of seeds {_listed(tuner.seeds)}")
-    print("tuned:", *(f"{name}={one}" for name, one in space.items()))
+    print("tuned:", *(f"{name}={one}" for name, one in space.items()), flush=True)
     return tuner
 
 
@@ -75,7 +75,8 @@ def _line(trial: Any, tuner: Any, trials: int) -> str:
     said = trial.user_attrs["note"]
     if not said:
         best = tuner.best.number == trial.number
-        said = f"return {trial.value:.6g}{', the best so far' if best else ''}"
+        said = tuner.options.metric.removeprefix("episode_")
+        said += f" {trial.value:.6g}{', the best so far' if best else ''}"
     values = " ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in trial.params.items()
@@ -111,13 +112,8 @@ def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
         rivals = {"These settings": best, "Those of the beginning": None}
         for name, trial in [*rivals.items()][: 1 + (chosen != start)]:
             returns = tuner.fresh(trial, own.fresh_seeds, executor, own.jobs)
-            values = [*returns.values()]
-            spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            result = f"{statistics.fmean(values):.6g} +- {spread:.4g}"
-            each = ", ".join(f"{value:.6g}" for value in values)
-            lines.append(
-                f"{name} on fresh seeds {_listed(returns)}: {result} ({each})."
-            )
+            result = _mean([*returns.values()])
+            lines.append(f"{name} on fresh seeds {_listed(returns)}: {result}.")
         train += f" --seed {config.seed + own.seeds}"
     lines.append(f"Train: {train}")
     comments = "".join(f"# {line}\n" for line in (f"Found by: {words}", *lines))
@@ -126,5 +122,13 @@ def _finish(tuner: Any, command: Any, words: str, executor: Any) -> None:
     print(*lines, f"best settings: {shown(path)}", f"page: {shown(page)}", sep="\n")
 
 
-def _listed(seeds: Any) -> str:
-    return ", ".join(map(str, seeds))
+def _mean(values: list[float]) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.6g}"
+    each = _listed(f"{value:.6g}" for value in values)
+    mean, spread = statistics.fmean(values), statistics.stdev(values)
+    return f"{mean:.6g} +- {spread:.4g} ({each})"
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, values))

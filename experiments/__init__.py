@@ -28,8 +28,12 @@ __all__ = [
     "save_checkpoint",
 ]
 
-_HOMES = dict.fromkeys(("CHECKS", "ContractError", "check_algorithm"), "contract")
-_HOMES["SideBySide"] = "side_by_side"
+_HOMES = {
+    "CHECKS": "contract",
+    "ContractError": "contract",
+    "SideBySide": "side_by_side",
+    "check_algorithm": "contract",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -42,7 +42,7 @@ def test_a_search_from_a_file_and_a_file_that_does_what_it_says(capsys):
         comments[-1] == f"Train: yieldrl train ppo --config {FOLDER}/best.yaml --seed 2"
     )
     assert "loggers:\n- csv: {}\n" in text
-    fresh = re.search(r"These settings on fresh seeds 2: ([\d.]+) \+- 0 ", text)
+    fresh = re.search(r"# These settings on fresh seeds 2: ([\d.]+)\.\n", text)
     command = comments[-1].removeprefix("Train: yieldrl ").split()
     main([*command, "--run-name", "it"])
     assert f", 20 episodes: return {float(fresh[1]):.2f} " in capsys.readouterr().out
