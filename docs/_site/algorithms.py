@@ -36,10 +36,11 @@ def agents() -> str:
     rows = []
     for name, path in catalog.agents().items():
         of = catalog.about(path)
-        size, steps = f"{path.stat().st_size / 1000:.0f} kB", f"{of['sample_step']:,}"
-        reached = catalog.returned(of["evaluation"]).removeprefix("return ")
-        rows.append([f"`{name}`", reached, steps, size, f"`{of['command']}`"])
-    return table(["agent", "return", "steps", "file", "made by"], rows)
+        size, steps = f"{path.stat().st_size / 1000:.0f}", f"{of['sample_step']:,}"
+        reached = catalog.returned(of["evaluation"]).split()[1:4]
+        made = of["command"].removeprefix("python -m benchmarks agents ")
+        rows.append([f"`{name}`", " ".join(reached), steps, size, f"`{made}`"])
+    return table(["agent", "return", "steps", "kB", "made by"], rows)
 
 
 def hyperparameters(algorithm: str, some: str = "") -> str:
