@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import io
+import math
 from itertools import islice
 
 import numpy as np
@@ -122,6 +123,8 @@ def transition(row, num_envs=3, **others):
 def plain(log):
     """A `LogData` that compares bit by bit, wherever its transitions were made."""
     logs = {k: float(v) for k, v in log["logs"].items() if k not in OF_PROCESSES}
+    # As one object NaN equals itself.
+    logs = {k: math.nan if math.isnan(x) else x for k, x in logs.items()}
     return {**log, "logs": logs}
 
 
