@@ -1,6 +1,7 @@
 """The search for hyperparameters: it goes on, it can be repeated, and luck is seen."""
 
 import dataclasses
+import functools
 import importlib
 import math
 import multiprocessing
@@ -9,7 +10,6 @@ from itertools import islice
 from statistics import fmean
 
 import pytest
-from factories import trainer_of
 
 from yieldrl import loggers
 from yieldrl.algorithms import dqn, ppo
@@ -150,17 +150,20 @@ def test_a_folder_has_one_search_and_one_who_searches(begin):
         assert len(tuner.ended()) == 1
 
 
-SHORT = {"env_id": "yieldrl/CartPole-v1", "eval_every": 64, "eval_episodes": 2}
-SHORT |= {"total_steps": 192, "threads": 1}
+SHORT = {"env_id": "yieldrl/CartPole-v1", "total_steps": 192, "device": "cpu"}
+SHORT |= {"eval_every": 64, "eval_episodes": 2, "threads": 1}
+OWN = {ppo: {"num_steps": 16}, dqn: {"learning_starts": 32}}
 
 
 @pytest.mark.parametrize("module", [ppo, dqn])
 def test_means_are_those_of_trainers_that_train_alone(module):
     """One that ends early, by its own logger, counts with its last evaluation."""
-    own = {"num_steps": 16} if module is ppo else {"learning_starts": 32}
-    make = [lambda s=s: trainer_of(module, seed=s, **SHORT, **own) for s in (1, 2, 5)]
-    short = loggers.early_stop(threshold=0.0)
-    make.append(lambda: short(trainer_of(module, seed=9, **SHORT, **own)))
+
+    def trainer(seed):
+        return module.Trainer(module.Config(seed=seed, **SHORT, **OWN[module]))
+
+    make = [functools.partial(trainer, seed) for seed in (1, 2, 5)]
+    make.append(lambda: loggers.early_stop(threshold=0.0)(trainer(9)))
     curves = []
     for one in make:
         logs = [log for log in one()() if log["log_type"] == "evaluate"]
