@@ -180,14 +180,11 @@ def test_means_are_those_of_trainers_that_train_alone(module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [None, ""], ids=["processes", "ray"])
-def test_jobs_share_the_trials_and_leave_nothing(begin, where):
-    if where == "":
-        pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    with begin() as tuner, workers(2, where) as executor:
+def test_jobs_share_the_trials_and_leave_nothing(begin):
+    with begin() as tuner, workers(2) as executor:
         assert next(tuner(9, executor, 2)).number in (0, 1)  # and its loop is left
     assert not multiprocessing.active_children()
-    with begin() as tuner, workers(2, where) as executor:
+    with begin() as tuner, workers(2) as executor:
         before = [trial.state.name for trial in tuner.study.trials]
         assert {*before} <= {"COMPLETE", "FAIL", "PRUNED"}
         assert len([*tuner(5, executor, 2)]) == 5 - len(before) + before.count("FAIL")
