@@ -8,9 +8,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from yieldrl.cli.errors import usage_errors
-
-EPISODES, ANSWERS = 20, 512  # played by default; `ANSWERS` where actions are text
-SEED = 1_000_000  # the same for all runs, so that they compare
+from yieldrl.loggers.answers import ANSWERS, SEED, episodes_at_end, writes
 
 
 def evaluate(
@@ -50,7 +48,6 @@ def evaluate(
     with usage_errors():
         from yieldrl.cli import restoring
         from yieldrl.experiments import run_files
-        from yieldrl.loggers.answers import writes
         from yieldrl.loggers.checkpoints import describe_checkpoint
 
         path = restoring.locate(run, checkpoint)
@@ -88,10 +85,8 @@ def report(
     Each is kept in the `folder` of a run, if there is one.
     """
     from yieldrl.collectors import evaluate, play_in_order
-    from yieldrl.loggers.answers import writes
 
-    if episodes is None:
-        episodes = ANSWERS if writes(trainer) else EPISODES
+    episodes = episodes_at_end(trainer) if episodes is None else episodes
     play = play_in_order if in_order else evaluate
     result = play(trainer.agent, trainer.evaluator.envs, episodes, seed)
     returns, lengths = result.returns, result.lengths

@@ -132,7 +132,8 @@ def _loop(trainer: Any, logged: Any) -> None:
                     pass
             if not _first():
                 return
-            print(evaluating.report(trainer, folder=trainer.run.folder))
+            in_order, folder = trainer.config.eval_in_order, trainer.run.folder
+            print(evaluating.report(trainer, in_order=in_order, folder=folder))
         except KeyboardInterrupt:
             saved = list_checkpoints(trainer.run.folder)
             if _first() and saved:

@@ -4,7 +4,7 @@ import re
 import shlex
 import statistics
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +21,26 @@ def tune_command(
 
     SystemExit with code 2 if something is wrong with the words, 130 after Ctrl-C.
     """
-    with usage_errors():
-        from yieldrl.cli import options
-        from yieldrl.experiments.tuning_jobs import workers
+    with ExitStack() as stack:
+        with usage_errors():
+            from yieldrl.cli import options
+            from yieldrl.experiments.tuning_jobs import workers
 
-        command = options.parse(trainer_class, argv, prog, options.TuneOptions)
-        own, config = command.options, command.config
-        tuner = _tuner(command, argv)
-        address = getattr(config, "ray_address", "") if own.on_ray else None
-        gpu = config.device.startswith("cuda")
-    try:
-        with closing(tuner), workers(own.jobs, address, gpu=gpu) as executor:
+            command = options.parse(trainer_class, argv, prog, options.TuneOptions)
+            own, config = command.options, command.config
+            tuner = stack.enter_context(closing(_tuner(command, argv)))
+            address = getattr(config, "ray_address", "") if own.on_ray else None
+            gpu = config.device.startswith("cuda")
+            executor = stack.enter_context(workers(own.jobs, address, gpu=gpu))
+        try:
             for trial in tuner(own.trials, executor, own.jobs):
                 print(_line(trial, tuner, own.trials), flush=True)
             _finish(tuner, command, shlex.join([*prog.split(), *argv]), executor)
-    except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on")
-        raise SystemExit(130) from None
-    except WriteError as reason:
-        fail(str(reason))
+        except KeyboardInterrupt:
+            print("\ninterrupted; the same command goes on")
+            raise SystemExit(130) from None
+        except WriteError as reason:
+            fail(str(reason))
 
 
 def _tuner(command: Any, argv: Sequence[str]) -> Any:

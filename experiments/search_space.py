@@ -19,30 +19,30 @@ from yieldrl.core import Config
 from yieldrl.core.checked import in_a_line
 from yieldrl.core.files import SUFFIXES, YamlLoader, read_file
 
-USUAL: dict[str, tuple[Any, ...]] = {
+USUAL: dict[str, Any] = {
     "learning_rate": ("3e-5..1e-2:log", "0.05..1.0"),  # of networks, of tables
-    "gamma": ([0.9, 0.95, 0.98, 0.99, 0.995, 0.999],),
+    "gamma": [0.9, 0.95, 0.98, 0.99, 0.995, 0.999],
     # Rollouts.
     "num_steps": ([32, 64, 128, 256, 512], [4, 8, 16, 32, 64]),
-    "num_epochs": ("1..20:log",),
-    "num_minibatches": ([1, 2, 4, 8, 16, 32],),
-    "gae_lambda": ([0.8, 0.9, 0.95, 0.98, 1.0],),
-    "clip_coef": ("0.1..0.4",),
-    "entropy_coef": ("1e-5..0.1:log",),
-    "num_episodes": ([4, 8, 16, 32],),
+    "num_epochs": "1..20:log",
+    "num_minibatches": [1, 2, 4, 8, 16, 32],
+    "gae_lambda": [0.8, 0.9, 0.95, 0.98, 1.0],
+    "clip_coef": "0.1..0.4",
+    "entropy_coef": "1e-5..0.1:log",
+    "num_episodes": [4, 8, 16, 32],
     # Replay.
-    "batch_size": ([64, 128, 256, 512],),
-    "train_every": ([1, 2, 4, 8],),
-    "gradient_steps": ([1, 2, 4],),
-    "tau": ("1e-3..0.1:log",),
-    "n_step": ("1..10",),
+    "batch_size": [64, 128, 256, 512],
+    "train_every": [1, 2, 4, 8],
+    "gradient_steps": [1, 2, 4],
+    "tau": "1e-3..0.1:log",
+    "n_step": "1..10",
     # Exploration.
-    "exploration_fraction": ("0.05..0.6",),
-    "epsilon_end": ("0.01..0.2",),
-    "exploration_noise": ("0.03..0.5:log",),
-    "visit_power": ("0.3..1",),
+    "exploration_fraction": "0.05..0.6",
+    "epsilon_end": "0.01..0.2",
+    "exploration_noise": "0.03..0.5:log",
+    "visit_power": "0.3..1",
 }
-"""Field -> its usual ranges; the first that holds the config's own value is taken."""
+"""Field -> its usual range; of several the first that holds the config's own value."""
 
 FIXED = ("seed", "total_steps", "eval_every", "eval_episodes", "run_root", "run_name")
 """Fields that must be alike in all trials, which could not be compared otherwise."""
@@ -75,12 +75,12 @@ def make_space(
     if both := sorted({*given} & {*fixed}):
         raise ValueError(f"{both[0]} is tuned and set as well: leave one of them out")
     own = config.to_dict()
-    usual = {
-        name: one
-        for name in USUAL
-        for one in (USUAL[name] if name in own else ())
-        if holds(distribution(config, name, one), own[name])
-    }
+    usual: dict[str, Any] = {}
+    for name in [name for name in USUAL if name in own]:
+        ranges = USUAL[name] if isinstance(USUAL[name], tuple) else (USUAL[name],)
+        for one in reversed(ranges):
+            if holds(distribution(config, name, one), own[name]):
+                usual[name] = one
     given = given or {name: None for name in usual if name not in fixed}
     space = {k: usual.get(k) if one is None else one for k, one in given.items()}
     for name, one in space.items():

@@ -16,10 +16,7 @@ from yieldrl.experiments.search_space import distribution, from_label, holds, la
 from yieldrl.experiments.side_by_side import SideBySide
 from yieldrl.experiments.tuning_jobs import spread
 from yieldrl.loggers import prune
-
-EPISODES, SEED = 20, 1_000_000
-"""What `yieldrl train` plays at its end."""
-
+from yieldrl.loggers.answers import SEED, episodes_at_end
 
 SAME = "seeds", "sampler", "pruner", "metric"
 """Options of a search that must be the same when it goes on, as its config must."""
@@ -207,7 +204,8 @@ def train_fresh(make: Callable[[Any], Any], config: Any, metric: str) -> float:
         with make(config) as trainer:
             for _ in trainer():
                 pass
-            return float(trainer.evaluate(EPISODES, SEED)["logs"][metric])
+            log = trainer.evaluate(episodes_at_end(trainer), SEED)
+            return float(log["logs"][metric])
     except FAILURES:
         return math.nan
 

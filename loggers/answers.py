@@ -5,6 +5,12 @@ from typing import Any
 LONGEST = 200
 """Maximal number of characters shown of an answer."""
 
+EPISODES, ANSWERS = 20, 512
+"""Episodes to play at the end of training; `ANSWERS` where actions are text."""
+
+SEED = 1_000_000
+"""Their seed: the same for all runs, so that they compare."""
+
 
 def latest_answer(trainer: Any) -> str | None:
     """The newest answer in a trainer's buffer: `'17+25=' -> '42', reward 1`.
@@ -26,6 +32,11 @@ def latest_answer(trainer: Any) -> str | None:
     [answer] = decode(trainer.agent.border.actions.to_env(row["action"]))
     shown = answer if len(answer) <= LONGEST else f"{answer[:LONGEST]}..."
     return f"{prompt!r} -> {shown!r}, reward {float(row['reward']):g}"
+
+
+def episodes_at_end(trainer: Any) -> int:
+    """Number of episodes to play at the end of training."""
+    return ANSWERS if writes(trainer) else EPISODES
 
 
 def writes(trainer: Any) -> bool:

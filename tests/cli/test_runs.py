@@ -1,18 +1,24 @@
-"""`yieldrl evaluate`, `resume` and `plot`: what a run is good for afterwards."""
+"""`yieldrl evaluate`, `resume`, `plot`, `export`: what a run is good for afterwards."""
 
+import csv
 import json
 import re
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
+import psutil
 import pytest
 import yaml
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.algorithms import ppo
 from yieldrl.cli import evaluating, main
+from yieldrl.exports import JsonPolicy
 from yieldrl.loggers import list_checkpoints
 
 
@@ -242,3 +248,99 @@ def test_a_log_file_that_cannot_be_written_is_named_without_a_traceback(train, c
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("yieldrl: error: ")
     assert "logs.csv: could not be written (Is a directory)" in line
+
+
+def test_a_suite_goes_on_where_it_was_and_is_reported(train, capsys):
+    Path("weights.yaml").write_text("light: {gravity: 3.0}\nheavy: {gravity: 20.0}\n")
+    run = train("--env-id", "yieldrl/CartPole-v1", "--env-kwargs", "length=0.7")
+    capsys.readouterr()
+    words = ["evaluate", str(run), "--suite", "weights.yaml", "--seed", "5"]
+    main([*words, "--episodes-per-task", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    first, file, *episodes, light, heavy, suite = lines
+    assert first == f"checkpoint: {run}/checkpoints/step_000000256.pt, step 256"
+    path = run / "evaluations" / "weights.json"
+    assert file == f"episodes: {path}, 2 to play"
+    names = [line.partition(":")[0] for line in episodes]
+    assert names == ["1/2 light 0", "2/2 heavy 0"]
+    assert suite.startswith("weights, 2 tasks  return ")
+    found = json.loads(path.read_text())
+    assert found["sample_step"] == 256
+    assert found["tasks"]["heavy"] == {"length": 0.7, "gravity": 20.0}
+    one, other = found["episodes"]
+    assert light == f"light             return {one['length']:.2f} +- 0.00 of 1"
+    assert heavy == f"heavy             return {other['length']:.2f} +- 0.00 of 1"
+
+    main([*words, "--episodes-per-task", "2"])
+    again = capsys.readouterr().out.splitlines()
+    assert again[1] == f"episodes: {path}, 2 to play"
+    names = [line.partition(":")[0] for line in again[2:4]]
+    assert names == ["1/2 light 1", "2/2 heavy 1"]
+    assert json.loads(path.read_text())["episodes"][0] == one
+
+
+def test_an_export_lies_in_the_folder_of_the_run_or_where_it_is_said(train, capsys):
+    run = train("--eval-every", "128", "--eval-episodes", "1")
+    capsys.readouterr()
+    main(["export", str(run)])
+    saved = run / "checkpoints" / "step_000000256.pt"
+    assert f"policy: {run / 'policy.json'}\n" in capsys.readouterr().out
+    obs = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    with ppo.Trainer.load(saved) as trainer:
+        expected = trainer.agent.predict(obs)
+    policy = JsonPolicy.load(run / "policy.json")
+    assert (policy.predict(obs) == expected).all()
+    assert policy.policy["sample_step"] == 256
+    assert policy.policy["algorithm"] == "ppo"
+    main(["export", str(run), "--checkpoint", "last", "--out", "deep/er/last.json"])
+    assert json.loads(Path("deep/er/last.json").read_text())["sample_step"] == 256
+    main(["export", str(run / "checkpoints" / "best.pt")])
+    assert (run / "checkpoints" / "policy.json").is_file()
+
+
+@pytest.mark.slow
+def test_an_export_to_onnx(train):
+    pytest.importorskip("onnxscript", reason="ONNX is written by onnxscript")
+    run = train()
+    main(["export", str(run), "--to", "onnx"])
+    assert (run / "policy.onnx").stat().st_size > 1000
+
+
+WORDS = (
+    *("--env-id", "yieldrl/CartPole-v1", "--num-envs", "64", "--run-name", "killed"),
+    *("--checkpoint-every", "20000"),
+)
+QUICK = ("--num-epochs", "1", "--num-minibatches", "1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [(), ("--collection", "ray")], ids=["here", "ray"])
+def test_a_killed_run_goes_on(where):
+    if where:
+        pytest.importorskip("ray", reason="this run is on Ray")
+    steps = ("--total-steps", "100000000", "--eval-every", "0")
+    command = [sys.executable, "-m", "yieldrl", "train", "ppo", *WORDS, *QUICK, *steps]
+    command += where
+    run = Path("runs/killed")
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            while not list_checkpoints(run):
+                assert process.poll() is None, "it ended by itself"
+                time.sleep(0.05)
+            started = psutil.Process(process.pid).children(recursive=True)
+            # Agents of Ray wait a minute for their dead node; they hold no memory.
+            own = [each for each in started if "Agent" not in each.name()]
+        finally:
+            process.kill()
+    assert len(own) >= (5 if where else 0)
+    assert not psutil.wait_procs(own, timeout=600)[1]
+    newest = list_checkpoints(run)[0]
+    reached = int(newest.stem.removeprefix("step_"))
+    main(["resume", str(run), "--total-steps", str(reached + 1)])
+    after = int(list_checkpoints(run)[0].stem.removeprefix("step_"))
+    assert after > reached
+    with (run / "logs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    keys = [(r["log_type"], r["sample_step"], r["metric"]) for r in rows]
+    assert len(keys) == len(set(keys)), "steps that were taken twice are logged once"
+    assert max(int(row["sample_step"]) for row in rows) == after

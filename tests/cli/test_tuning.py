@@ -15,6 +15,7 @@ pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
 TINY = ["ppo", "--env-id", "yieldrl/CartPole-v1", "--total-steps", "128"]
 TINY += ["--num-steps", "16", "--eval-every", "64", "--eval-episodes", "1"]
+TINY += ["--eval-in-order"]
 SEARCH = ["--seeds", "2", "--fresh-seeds", "2", "--space", "learning_rate", "gamma"]
 FOLDER = Path("runs/tune-ppo-yieldrl-CartPole-v1")
 

@@ -12,6 +12,7 @@ from yieldrl.algorithms import ppo
 from yieldrl.distributed import cluster
 from yieldrl.distributed.workers import RemoteEnvs
 from yieldrl.envs.classic_control import CartPoleVectorEnv
+from yieldrl.experiments import tuning_jobs
 
 PROGRAM = """
 import os, signal, sys
@@ -138,6 +139,14 @@ def test_a_class_of_actors_is_sent_to_ray_once(ray):
         assert made.actor(complex, "eval_actors", number) == number
         assert made.actor(int, "eval_actors", number) == number
     assert ray.kinds == [complex, int]
+
+
+def test_jobs_of_a_search_are_its_tasks(one_ray):
+    with tuning_jobs.workers(2, "") as executor:
+        tasks = iter([("a", 2, 3), ("b", 2, 4), ("c", 2, 5)])
+        found = dict(tuning_jobs.spread(lambda x, y: x**y, tasks, executor, 2))
+    assert found == {"a": 8, "b": 16, "c": 32}
+    assert one_ray.is_initialized()  # which somebody else has started
 
 
 def test_the_room_is_imported_without_ray():

@@ -51,10 +51,7 @@ def test_a_folder_is_named_after_algorithm_environment_and_seed(tmp_path):
     assert not (tmp_path / "runs").exists()
     assert "-my.module-ALE-Pong-v5-seed7-" in one.run.folder.name
     assert one.run.folder.is_dir()
-    assert one.run.folder is one.run.folder
-
-
-def test_a_folder_that_holds_something_is_not_shared(tmp_path):
+    assert one.run.folder is one.run.folder  # and what holds something is not shared
     for name in ("mine", "mine-2", "mine-3"):
         folder = counter(tmp_path, run_name="mine").run.folder
         assert folder == tmp_path / "runs" / name

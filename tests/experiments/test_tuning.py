@@ -1,17 +1,20 @@
 """The search for hyperparameters: it goes on, it can be repeated, and luck is seen."""
 
 import dataclasses
+import functools
 import importlib
 import math
 import multiprocessing
 from contextlib import closing
 from itertools import islice
+from statistics import fmean
 
 import pytest
 
-from yieldrl.algorithms import ppo
+from yieldrl import loggers
+from yieldrl.algorithms import dqn, ppo
 from yieldrl.cli.options import TuneOptions
-from yieldrl.experiments import RunInUseError
+from yieldrl.experiments import RunInUseError, SideBySide
 from yieldrl.experiments.search_space import make_space
 from yieldrl.experiments.tuning import Tuner
 from yieldrl.experiments.tuning_jobs import workers
@@ -147,15 +150,41 @@ def test_a_folder_has_one_search_and_one_who_searches(begin):
         assert len(tuner.ended()) == 1
 
 
+SHORT = {"env_id": "yieldrl/CartPole-v1", "total_steps": 192, "device": "cpu"}
+SHORT |= {"eval_every": 64, "eval_episodes": 2, "threads": 1}
+OWN = {ppo: {"num_steps": 16}, dqn: {"learning_starts": 32}}
+
+
+@pytest.mark.parametrize("module", [ppo, dqn])
+def test_means_are_those_of_trainers_that_train_alone(module):
+    """One that ends early, by its own logger, counts with its last evaluation."""
+
+    def trainer(seed):
+        return module.Trainer(module.Config(seed=seed, **SHORT, **OWN[module]))
+
+    make = [functools.partial(trainer, seed) for seed in (1, 2, 5)]
+    make.append(lambda: loggers.early_stop(threshold=0.0)(trainer(9)))
+    curves = []
+    for one in make:
+        logs = [log for log in one()() if log["log_type"] == "evaluate"]
+        curves.append([log["logs"]["episode_return"] for log in logs])
+    assert len({value for curve in curves for value in curve}) > 3
+    assert len(curves[-1]) == 1
+    curves[-1] *= 3
+    together = SideBySide(one() for one in make)
+    logs = [*together()]
+    means = [log["logs"]["episode_return"] for log in logs]
+    assert means == [fmean(values) for values in zip(*curves, strict=True)]
+    assert [log["sample_step"] for log in logs] == [64, 128, 192]
+    together.close()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [None, ""], ids=["processes", "ray"])
-def test_jobs_share_the_trials_and_leave_nothing(begin, where):
-    if where == "":
-        pytest.importorskip("ray", reason="the extra `ray` is not installed")
-    with begin() as tuner, workers(2, where) as executor:
+def test_jobs_share_the_trials_and_leave_nothing(begin):
+    with begin() as tuner, workers(2) as executor:
         assert next(tuner(9, executor, 2)).number in (0, 1)  # and its loop is left
     assert not multiprocessing.active_children()
-    with begin() as tuner, workers(2, where) as executor:
+    with begin() as tuner, workers(2) as executor:
         before = [trial.state.name for trial in tuner.study.trials]
         assert {*before} <= {"COMPLETE", "FAIL", "PRUNED"}
         assert len([*tuner(5, executor, 2)]) == 5 - len(before) + before.count("FAIL")
