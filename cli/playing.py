@@ -1,9 +1,7 @@
 """`yieldrl play`, cards of agents to give away, and agents of others."""
 
 import dataclasses
-import os
 import shutil
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from yieldrl.cli.errors import usage_errors
 from yieldrl.cli.evaluating import ANSWERS, SEED
 
 EPISODES = 5  # shown by default
-JUDGED = 100  # that judge an agent of a card
 
 
 def load_agent(agent: str, device: str = "cpu", *, trust: bool = False) -> Any:
@@ -76,9 +73,10 @@ def play(
 
 def _no_window(trainer: Any) -> str:
     """Why nothing can be shown on a screen; empty if it can."""
-    screens = "DISPLAY", "WAYLAND_DISPLAY"
-    if sys.platform not in ("win32", "darwin") and not any(map(os.getenv, screens)):
-        return f"there is no screen here, neither {' nor '.join(screens)} is set"
+    from yieldrl.core.device import has_screen
+
+    if not has_screen():
+        return "there is no screen here, neither DISPLAY nor WAYLAND_DISPLAY is set"
     modes = trainer.evaluator.envs.metadata.get("render_modes") or ()
     return "" if "human" in modes else f"{trainer.config.env_id} opens none"
 
@@ -106,7 +104,7 @@ def write_card(
     from yieldrl.loggers.answers import writes
 
     with restoring.player(saved, 1, "cpu", trust=trust) as trainer:
-        count = episodes or (ANSWERS if writes(trainer) else JUDGED)
+        count = episodes or (ANSWERS if writes(trainer) else 100)
         write_agent(trainer, folder / AGENT)
     # The file is evaluated, which is what others get.
     with restoring.player(folder / AGENT, count, "cpu", trust=trust) as trainer:

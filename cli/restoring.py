@@ -30,8 +30,7 @@ def locate(agent: str, which: str = "last") -> Path:
     if Path(agent).exists() or name not in catalog.folders():
         return run_files.find_checkpoint(agent, which)
     if agent not in along:
-        close = nearest(agent, along)
-        raise FileNotFoundError(f"no agent {agent!r} comes along: {close}")
+        raise FileNotFoundError(f"{agent} does not come along: {nearest(agent, along)}")
     return along[agent]
 
 

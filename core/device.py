@@ -74,11 +74,16 @@ _KEPT = {
 }
 
 
+def has_screen() -> bool:
+    """Whether there is a screen for windows, as far as the environment says."""
+    named = map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+    return sys.platform != "linux" or any(named)
+
+
 def draw_without_screen() -> None:
     """Let pygame draw pictures without looking for a screen where there is none: the
     search prints `error: XDG_RUNTIME_DIR is invalid or not set`."""
-    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    if sys.platform == "linux" and not has_screen:
+    if not has_screen():
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 

@@ -71,10 +71,10 @@ def _readme(name: str, about: dict[str, Any], no_film: str) -> str:
     }
     said = {"total_steps": blocks["trainer"]["total_steps"], **blocks["env"]}
     said |= blocks["algorithm"].get("cfg", blocks["algorithm"])
-    values = evaluation | about
+    values = evaluation | about | {"algorithm": name, "env_id": env_id}
     values |= {"seed": blocks["trainer"]["seed"], "evaluation_seed": evaluation["seed"]}
     values["versions"] = ", ".join(f"{k} {v}" for k, v in about["versions"].items())
     values["film"] = f"No film: {no_film}." if no_film else f"One of them: `{FILM}`."
-    values |= {"algorithm": name, "env_id": env_id, "reward": reward}
-    values |= {"head": to_yaml(head).strip(), "hyperparameters": to_yaml(said).strip()}
+    values |= {"reward": reward, "head": to_yaml(head).strip()}
+    values["hyperparameters"] = to_yaml(said).strip()
     return Path(__file__).with_suffix(".md").read_text("utf-8").format(**values)

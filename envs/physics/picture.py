@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
+from yieldrl.core.device import has_screen
 from yieldrl.envs.physics.model import find
 
 MAX_GEOMS = 1000
@@ -93,8 +94,7 @@ def opengl() -> str:
         return asked
     if sys.platform == "darwin":
         return "cgl"
-    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    return "egl" if sys.platform == "linux" and not has_screen else "glfw"
+    return "glfw" if has_screen() else "egl"
 
 
 def _free(screen: Any, context: Any) -> None:

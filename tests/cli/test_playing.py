@@ -68,7 +68,7 @@ def test_an_agent_that_comes_along_goes_wherever_a_run_does(trained, capsys, ref
     main(["evaluate", "runs/taken", "--episodes", "2"])
     assert "2 episodes: return -13.00 +- 0.00" in capsys.readouterr().out
     message = refused("play", "q_learning/CliffWalkin-v1")
-    assert "comes along: did you mean q_learning/CliffWalking-v1" in message
+    assert "does not come along: did you mean q_learning/CliffWalking-v1" in message
     assert "a checkpoint needs no import" in refused("import", str(trained))
 
 
