@@ -320,9 +320,7 @@ def test_frozen_layers_with_statistics_stay_as_they_are(name):
     assert type(frozen).__name__ == "Moody"
     before = copy.deepcopy(frozen.state_dict())
     others = copy.deepcopy(trainer.model.state_dict())
-    for log in trainer():
-        if log["learn_step"] >= 4:
-            break
+    next(log for log in trainer() if log["learn_step"] >= 4)
     after = frozen.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
     state = trainer.model.state_dict()

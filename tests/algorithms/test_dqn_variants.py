@@ -150,9 +150,7 @@ def test_one_step_is_dqn():
 
 def test_learning_waits_for_the_first_future():
     trainer = counting(n_step=7, learning_starts=0)
-    for log in trainer():
-        if log["log_type"] == "train":
-            break
+    next(log for log in trainer() if log["log_type"] == "train")
     assert trainer.agent.sample_step == 7
 
 

@@ -309,9 +309,7 @@ def shares(logs):
 def test_environments_without_a_state_lose_the_rollout_under_way_alone(tmp_path):
     config = config_of(grpo, eval_every=0, **{**PENDULUM, "env_id": "Pendulum-v1"})
     trainer = grpo.Trainer(config)
-    for log in trainer():
-        if log["sample_step"] == 12:
-            break
+    next(log for log in trainer() if log["sample_step"] == 12)
     trainer.save(tmp_path / "run.pt")
     resumed = list(grpo.Trainer.load(tmp_path / "run.pt")())
     assert shares(resumed) == [0, 1, 1, 1]
@@ -374,9 +372,7 @@ def test_chunks_count_as_far_as_they_were_executed():
     options["demonstration_steps"] = 0
     trainer = grpo.Trainer(grpo.Config(**options), envs=chunks, model=Tokens)
     assert trainer.envs.horizon == 15
-    for log in trainer():
-        if log["log_type"] == "train":
-            break
+    next(log for log in trainer() if log["log_type"] == "train")
     pieces = trainer.buffer.minibatches.data
     steps = pieces[pieces["valid"]]
     taken = tokens_taken(trainer.model, steps, steps["log_prob"])
@@ -451,9 +447,7 @@ def test_the_clone_is_made_of_single_prompts_and_is_the_reference():
     trainer = on_the_way()
     assert isinstance(trainer.model, TokenPolicy)
     assert not isinstance(trainer.cloning.envs, GroupStarts)
-    for log in trainer():
-        if log["logs"]["phase"] == 1.0:
-            break
+    next(log for log in trainer() if log["logs"]["phase"] == 1.0)
     assert trainer.cloning is None
     pairs = zip(
         trainer.model.parameters(),

@@ -44,9 +44,7 @@ def trainer_of(mode=AutoresetMode.SAME_STEP, **kwargs):
 def rollout_in(mode, **kwargs):
     """A trainer of the second rollout, and that rollout."""
     trainer = trainer_of(mode, **kwargs)
-    for log in trainer():
-        if log["sample_step"] == 128 and trainer.buffer.full:
-            break
+    next(log for log in trainer() if log["sample_step"] == 128 and trainer.buffer.full)
     return trainer, trainer.buffer.rollout()
 
 
@@ -204,9 +202,7 @@ def test_exported_it_acts_as_the_agent_does(tmp_path):
 
 def test_without_saved_environments_episodes_begin_anew(tmp_path):
     trainer = trainer_of()
-    for log in trainer():
-        if log["sample_step"] == 36:
-            break
+    next(log for log in trainer() if log["sample_step"] == 36)
     envs = counters(AutoresetMode.SAME_STEP)
     resumed = ppo_lstm.Trainer.load(trainer.save(tmp_path / "run.pt"), envs=envs)
     next(iter(resumed()))

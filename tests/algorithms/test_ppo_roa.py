@@ -433,8 +433,7 @@ class TestAsynchronous:
                 break
             if log["log_type"] == "train":
                 paced.settle()
-        trainer.save(tmp_path / "checkpoint.pt")
-        again = ppo_roa.Trainer.load(tmp_path / "checkpoint.pt")
+        again = ppo_roa.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
         assert again.model.phase == "finetune"
         assert waiting(again.collector) > 0
         logs = next(log["logs"] for log in again() if log["log_type"] == "train")
@@ -446,9 +445,7 @@ class TestSynchronous:
     def test_what_another_phase_collected_is_dropped(self):
         rows = 3
         trainer = through(phase_steps=ONLY["train"])
-        for _ in trainer():
-            if len(trainer.buffer) == rows:
-                break
+        next(log for log in trainer() if len(trainer.buffer) == rows)
         trainer.algorithm.enter("finetune")
         log = next(iter(trainer()))
         assert (log["log_type"], log["sample_step"]) == ("collect", 4 * rows + 4)

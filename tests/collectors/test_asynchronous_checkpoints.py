@@ -42,9 +42,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(module, tmp_path):
 
 def test_what_was_trained_acts_after_a_checkpoint(tmp_path):
     trainer = trainer_of(ppo, max_policy_lag=0, learning_rate=0.1)
-    for log in trainer():
-        if log["learn_step"] == 8:
-            break
+    next(log for log in trainer() if log["learn_step"] == 8)
     resumed = ppo.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
     resumed.collector.step()
     resumed.collector.stop()
@@ -83,9 +81,7 @@ def test_checkpoints_at_random_points_lose_and_repeat_nothing(module, lag):
 
 def test_the_lag_goes_on_being_counted(tmp_path):
     trainer = trainer_of(ppo, max_policy_lag=2)
-    for log in trainer():
-        if log["learn_step"] == 12:
-            break
+    next(log for log in trainer() if log["learn_step"] == 12)
     lag = trainer.collector.segments.lag
     trainer.save(tmp_path / "checkpoint.pt")
     resumed = ppo.Trainer.load(tmp_path / "checkpoint.pt").collector.segments.lag

@@ -52,8 +52,7 @@ def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, k
 
     envs.envs[1].step = failing
     with pytest.raises(kind, match="the wheel came off") as failure:
-        for _ in trainer():
-            pass
+        list(trainer())
     lines = [frame.name for frame in traceback.extract_tb(failure.tb)]
     assert "failing" in lines  # the background's own
     assert count_threads() == 0
@@ -92,8 +91,7 @@ def test_it_surfaces_while_the_learner_learns():
 
     trainer.algorithm.learn = learned
     with pytest.raises(PlannedError, match="environment"):
-        for _ in trainer():
-            pass
+        list(trainer())
     assert len(steps) == 1
     trainer.algorithm.learn = learn
     assert len(background._writer.rows) == 1  # the step that did not fail
@@ -132,8 +130,7 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
 
 
 def reach_the_end(trainer):
-    for _ in trainer():
-        pass
+    list(trainer())
 
 
 def close_the_trainer(trainer):
@@ -248,8 +245,7 @@ def test_ctrl_c_surfaces_from_a_wait_for_a_slow_environment():
 
     envs.step, trainer.collector.stop = slow, stopped
     with pytest.raises(KeyboardInterrupt):
-        for _ in trainer():
-            pass
+        list(trainer())
     assert done == [False]  # it surfaced while the step was under way
     assert count_threads() == 0
     take(trainer, 30).close()
@@ -276,8 +272,7 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
         pytest.warns(RuntimeWarning, match="left behind"),
         pytest.raises(KeyboardInterrupt),
     ):
-        for _ in trainer():
-            pass
+        list(trainer())
     for go_on in (trainer.state_dict, lambda: take(trainer, 30)):
         with pytest.raises(RuntimeError, match="has not returned"):
             go_on()
@@ -304,8 +299,7 @@ def test_an_interrupted_learner_keeps_its_gradients_and_acts_in_eval_mode():
 
     trainer.algorithm.learn = interrupted
     with pytest.raises(KeyboardInterrupt):
-        for _ in trainer():
-            pass
+        list(trainer())
     assert torch.is_grad_enabled()
     assert not trainer.model.training
     take(trainer, 30).close()

@@ -72,8 +72,7 @@ def test_older_policies_train_as_many_steps(name, lag):
     assert max(lags) <= lag
     assert trainer.agent.sample_step == 128
     sync = trainer_of(name, "sync")
-    for _ in sync():
-        pass
+    list(sync())
     assert trainer.agent.learn_step == sync.agent.learn_step
     assert trainer.training_done
     assert all(bool(p.isfinite().all()) for p in trainer.model.parameters())
@@ -100,6 +99,5 @@ def test_a_compiled_update_learns_from_the_background(traced):
 
     assert repr(logs("ppo", collection="sync")) == repr(logs("ppo"))
     older = trainer_of("dqn", max_policy_lag=2, compile=True)
-    for _ in older():
-        pass
+    list(older())
     assert older.training_done

@@ -231,8 +231,7 @@ def test_an_error_in_between_gives_the_buffer_back():
         trainer.collector.collect(STEPS)
     assert trainer.collector.buffer is buffer
     assert len(buffer) == 0
-    for _ in trainer():
-        pass
+    list(trainer())
     assert trainer.training_done
 
 
@@ -243,11 +242,9 @@ def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from
         next(logs)
     trainer.update(trainer.collector.collect(STEPS))
     with pytest.raises(RuntimeError, match=r"by policy version 0: .* clear\(\)"):
-        for _ in trainer():
-            pass
+        list(trainer())
     trainer.buffer.clear()
-    for _ in trainer():
-        pass
+    list(trainer())
     assert trainer.training_done
 
 
@@ -288,8 +285,7 @@ def made(name, **options):
 def test_rollouts_of_one_step_teach_bitwise_what_the_loop_does(name):
     """Schedules, targets, priorities and all that is saved of the agent included."""
     one = made(name, **ONE_BY_ONE[name])
-    for _ in one():
-        pass
+    list(one())
     other = made(name, **ONE_BY_ONE[name])  # only now: both draw from global generators
     begins = getattr(other.config, "learning_starts", 0)
     steps = begins // other.envs.num_envs or 1  # before them the loop does not learn
