@@ -11,7 +11,16 @@ import traceback
 import factories
 import pytest
 import torch
-from interruptions import CASES, PlannedError, Recorded, Watched, interrupt, waiting
+from factories import fails_once
+from interruptions import (
+    CASES,
+    PlannedError,
+    Recorded,
+    Watched,
+    count_threads,
+    interrupt,
+    waiting,
+)
 from pacing import Paced
 from worlds import Counter
 
@@ -24,10 +33,6 @@ def trainer_of(module, envs=None, **options):
     envs = envs or SerialVectorEnv([lambda: Counter(5)] * 2)
     own = {**CASES[module], "total_steps": 10**6, "collection": "async", **options}
     return factories.trainer_of(module, envs=envs, **own)
-
-
-def count_threads():
-    return sum(t.name == "yieldrl collector" for t in threading.enumerate())
 
 
 def take(trainer, count):
@@ -100,7 +105,7 @@ def test_it_surfaces_while_the_learner_learns():
 
 
 @pytest.mark.parametrize("where", ["policy", "learner", "logger", "buffer"])
-def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch):
+def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where):
     watched = Watched(dqn, max_policy_lag=0)
     trainer, failed = watched.trainer, []
     owner, name = {
@@ -109,15 +114,7 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
         "logger": (trainer, "_log"),
         "buffer": (trainer.buffer, "add"),
     }[where]
-    whole, calls = getattr(owner, name), []
-
-    def flaky(*args):
-        calls.append(1)
-        if len(calls) == 7:
-            raise PlannedError(where)
-        return whole(*args)
-
-    monkeypatch.setattr(owner, name, flaky)
+    fails_once(owner, name, 7, PlannedError(where))
     for _ in range(3):
         try:
             take(trainer, 20).close()

@@ -1,6 +1,7 @@
 """Rollouts for a caller hold what the generator learns from, and teach the same."""
 
 import dataclasses
+from itertools import islice
 
 import factories
 import numpy as np
@@ -136,9 +137,7 @@ def test_a_loop_of_short_rollouts_before_which_the_thread_was_far_ahead():
     options = {"num_steps": 16, "num_minibatches": 1, "num_epochs": 1}
     trainer = numbered(ppo, max_policy_lag=1, **options)
     logs = trainer()
-    for _ in range(16):
-        next(logs)
-    next(logs)  # it has learned from the first rollout, and the next one waits
+    list(islice(logs, 17))  # it learns from the first rollout, and the next one waits
     found, oldest = hand_loop(trainer, 4, 6)
     dropped = trainer.collector.segments.dropped // ENVS
     assert oldest <= 1
@@ -203,11 +202,9 @@ def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
     """The replay buffer has neither its steps nor an episode that leads over them."""
     trainer = numbered(dqn, max_policy_lag=1, learning_starts=100)
     logs = trainer()
-    for _ in range(3):
-        next(logs)
+    list(islice(logs, 3))
     assert steps_of(trainer.collector.collect(4)) == [4, 5, 6, 7]
-    for _ in range(2):
-        next(logs)
+    list(islice(logs, 2))
     logs.close()
     storage = trainer.buffer._storage
     assert storage["next_obs"][:5, 0, 0].int().tolist() == [1, 2, 3, 8, 9]
@@ -217,16 +214,8 @@ def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
 
 def test_an_error_in_between_gives_the_buffer_back():
     trainer = trainer_of("ppo", "async")
-    envs, buffer = trainer.envs, trainer.collector.buffer
-    step, calls = envs.step, []
-
-    def flaky(action):
-        calls.append(1)
-        if len(calls) == 3:
-            raise ConnectionError
-        return step(action)
-
-    envs.step = flaky
+    buffer = trainer.collector.buffer
+    factories.fails_once(trainer.envs, "step", 3, ConnectionError)
     with pytest.raises(ConnectionError):
         trainer.collector.collect(STEPS)
     assert trainer.collector.buffer is buffer
@@ -237,9 +226,7 @@ def test_an_error_in_between_gives_the_buffer_back():
 
 def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from():
     trainer = trainer_of("ppo")
-    logs = trainer()
-    for _ in range(3):
-        next(logs)
+    list(islice(trainer(), 3))
     trainer.update(trainer.collector.collect(STEPS))
     with pytest.raises(RuntimeError, match=r"by policy version 0: .* clear\(\)"):
         list(trainer())
@@ -334,12 +321,9 @@ def test_windows_of_steps_end_with_a_rollout():
 def test_a_rollout_goes_into_the_replay_buffer_and_is_learned_from_when_due():
     trainer = made("dqn", learning_starts=8, target_every=5, tau=1.0)
     synced, sync = [], trainer.algorithm.sync_target
-
-    def counted():
-        synced.append(trainer.agent.learn_step)
-        sync()
-
-    trainer.algorithm.sync_target = counted
+    trainer.algorithm.sync_target = lambda: (
+        synced.append(trainer.agent.learn_step) or sync()
+    )
     for taken, learned in ((32, 13), (64, 29)):
         metrics = trainer.update(trainer.collector.collect(16))
         assert len(trainer.buffer) == taken == trainer.agent.sample_step
@@ -376,12 +360,9 @@ def test_sarsa_learns_from_what_was_done_next_and_decides_after_the_last_row():
     trainer = made("sarsa", num_envs=ENVS)
     rollout = trainer.collector.collect(5)
     seen, learn = [], trainer.algorithm.learn
-
-    def learned(data):
-        seen.append(data["next_action"].clone())
-        return learn(data)
-
-    trainer.algorithm.learn = learned
+    trainer.algorithm.learn = lambda data: (
+        seen.append(data["next_action"].clone()) or learn(data)
+    )
     trainer.update(rollout)
     ended = rollout["terminated"] | rollout["truncated"]
     for t in range(4):

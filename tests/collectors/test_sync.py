@@ -135,6 +135,13 @@ def test_memory_is_forgotten_where_an_observation_is_an_episodes_first(mode):
     assert np.array_equal(forgets[1:-1], firsts[1:])  # the very first is everywhere
 
 
+def ended(*rewards):
+    """A step that ends the episodes of all environments whose reward is not 0."""
+    reward = np.array(rewards, dtype=float)
+    ends = reward != 0
+    return SimpleNamespace(reward=reward, terminated=ends, truncated=ends, valid=None)
+
+
 def test_every_episode_of_every_process_counts_alike(monkeypatch):
     """One here of return 6, and in the other process three of 2."""
     device = torch.device("cpu")
@@ -142,20 +149,9 @@ def test_every_episode_of_every_process_counts_alike(monkeypatch):
     sums = []
     both = SimpleNamespace(all_reduce_sum=lambda x: sums.append(x.clone()) or sum(sums))
     monkeypatch.setattr(statistics, "ranks", lambda: both)
-    for own, reward in ((other, [2.0] * 3), (mine, [6.0])):
-        ends = np.ones(len(reward), dtype=bool)
-        step = SimpleNamespace(
-            reward=np.array(reward), terminated=ends, truncated=ends, valid=None
-        )
-        logs = own.update(step)
+    other.update(ended(2, 2, 2))
+    logs = mine.update(ended(6))
     assert logs == {"episode_return": 3.0, "episode_length": 1.0, "episodes": 4.0}
-
-
-def ended(reward):
-    """A step of one environment that ends its episode, unless its reward is 0."""
-    ends = np.array([reward != 0])
-    rewards = np.array([float(reward)])
-    return SimpleNamespace(reward=rewards, terminated=ends, truncated=ends, valid=None)
 
 
 def test_what_waits_for_other_processes_is_saved(monkeypatch):
