@@ -309,11 +309,8 @@ def test_it_trains_whatever_the_default_dtype_is(name, float64_by_default):
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_frozen_layers_with_statistics_stay_as_they_are(name):
     module = module_of(name)
-
-    class Trainer(module.Trainer):
-        model_class = moody(module.Model)
-
-    trainer = Trainer(config_of(module, eval_every=0))
+    model_class = moody(module.Model)
+    trainer = module.Trainer(config_of(module, eval_every=0), model=model_class)
     mlps = [part for part in trainer.model.modules() if type(part) is MLP]
     layers = mlps[0].layers
     frozen = layers[0].requires_grad_(False)

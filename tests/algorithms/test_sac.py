@@ -156,12 +156,10 @@ class TestActing:
 
     def test_standard_deviations_stay_in_their_range(self):
         model = self.agent().model
-        with torch.no_grad():
-            model.actor[1].layers[1].bias.fill_(1e4)
-        assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[2.0, 2.0]]
-        with torch.no_grad():
-            model.actor[1].layers[1].bias.fill_(-1e4)
-        assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[-20.0, -20.0]]
+        for bias, log_std in ((1e4, 2.0), (-1e4, -20.0)):
+            with torch.no_grad():
+                model.actor[1].layers[1].bias.fill_(bias)
+            assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[log_std] * 2]
 
 
 def test_it_learns_what_pays_a_step_later():
