@@ -1,7 +1,6 @@
 """The base of device-batched environments, with environments of a few lines."""
 
 import copy
-import io
 import itertools
 from typing import ClassVar
 
@@ -9,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from factories import saved_and_loaded
 from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode
@@ -59,11 +59,8 @@ def test_state_dict_continues_bitwise(mode):
     envs = Walk(16, max_episode_steps=5, autoreset_mode=mode)
     envs.reset(seed=1)
     roll(envs, 5)  # in NEXT_STEP mode, resets are pending now
-    file = io.BytesIO()
-    torch.save(envs.state_dict(), file)
-    file.seek(0)
     other = Walk(16, max_episode_steps=5, autoreset_mode=mode)
-    other.load_state_dict(torch.load(file, weights_only=True))
+    other.load_state_dict(saved_and_loaded(envs.state_dict()))
     assert_same(roll(envs, 20), roll(other, 20))
 
 
