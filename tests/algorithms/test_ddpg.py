@@ -16,14 +16,8 @@ from worlds import Follow
 from yieldrl.algorithms import ddpg, sac, sac_discrete, td3
 
 LINE = Box(-np.inf, np.inf, (1,), np.float32)
-FOLLOW = {
-    "total_steps": 800,
-    "learning_starts": 100,
-    "batch_size": 64,
-    "hidden_sizes": (32,),
-    "learning_rate": 3e-3,
-    "eval_every": 0,
-}
+FOLLOW = {"total_steps": 800, "learning_starts": 100, "batch_size": 64}
+FOLLOW |= {"hidden_sizes": (32,), "learning_rate": 3e-3, "eval_every": 0}
 
 
 def set_line(layers, weight, bias):

@@ -58,15 +58,11 @@ def tabular(module, online, target):
     return algorithm
 
 
-def moves(rows, terminated):
-    return steps([1.0] * len(rows), next_obs=rows, terminated=terminated)
-
-
 def test_one_network_chooses_and_the_other_judges():
     online = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
     target = torch.tensor([[2.0, 6.0], [4.0, 8.0]])
     algorithm = tabular(double_dqn, online, target)
-    data = moves([0, 1, 0], [False, False, True])
+    data = steps([1.0] * 3, next_obs=[0, 1, 0], terminated=[False, False, True])
     # The online network prefers action 0 in row 0, the target values it 2, and 1 in
     # row 1, at 8.
     assert algorithm.td_target(data).tolist() == [1 + 0.5 * 2, 1 + 0.5 * 8, 1.0]

@@ -80,10 +80,6 @@ def test_reinforce_pp_has_one_mean_and_deviation_for_all_groups():
 REWARD = (1.0, -0.5, 0.25)
 
 
-def expected_return(logits):
-    return logits.softmax(-1) @ torch.tensor(REWARD)
-
-
 def mean_gradient(module, size):
     """The mean over all rollouts of four pulls of a bandit's arms, in groups of `size`,
     weighed by their probability."""
@@ -100,6 +96,7 @@ def mean_gradient(module, size):
             loss, _ = algorithm.loss(algorithm.measured(episodes))
             (gradient,) = torch.autograd.grad(loss, logits)
             total += log_p[index].sum().exp() * gradient
+    expected_return = lambda logits: logits.softmax(-1) @ torch.tensor(REWARD)  # noqa: E731
     return total, -torch.func.grad(expected_return)(logits.detach())
 
 

@@ -73,15 +73,8 @@ class TestPrepare:
         with torch.no_grad():
             value = algorithm.model.value(rollout["obs"].flatten(0, 1)).view(6, 2)
             every = algorithm.model.value(rollout["next_obs"].flatten(0, 1)).view(6, 2)
-        expected = gae(
-            rollout["reward"],
-            value,
-            every,
-            rollout["terminated"],
-            rollout["truncated"],
-            0.9,
-            0.8,
-        )
+        ends = rollout["terminated"], rollout["truncated"]
+        expected = gae(rollout["reward"], value, every, *ends, 0.9, 0.8)
         prepared = algorithm.prepare(acted(algorithm, rollout.clone()))
         torch.testing.assert_close(prepared["advantage"], expected)
         torch.testing.assert_close(prepared["returns"], expected + value)
@@ -185,16 +178,10 @@ class TestSpaces:
     def test_they_train_evaluate_and_resume(
         self, observation, action, normalize, tmp_path
     ):
-        config = ppo.Config(
-            **SMALL,
-            total_steps=64,
-            eval_every=0,
-            hidden_sizes=(8,),
-            normalize_observation=normalize,
-            normalize_reward=normalize,
-        )
-        envs = lambda: Spaces(observation, action)  # noqa: E731
-        trainer = ppo.Trainer(config, envs=envs)
+        options = {"total_steps": 64, "eval_every": 0, "hidden_sizes": (8,)}
+        options |= {"normalize_observation": normalize, "normalize_reward": normalize}
+        envs = partial(Spaces, observation, action)
+        trainer = ppo.Trainer(ppo.Config(**SMALL, **options), envs=envs)
         before = [p.clone() for p in trainer.model.parameters()]
         for log in trainer():
             assert all(np.isfinite(float(v)) for v in log["logs"].values())
@@ -205,9 +192,11 @@ class TestSpaces:
         assert resumed.agent.learn_step == trainer.agent.learn_step
 
     def test_through_a_cnn_they_are_looked_at_once(self, monkeypatch):
-        """Acting keeps what looking back would say, and nobody looks back."""
-        config = ppo.Config(**SMALL)
-        with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
+        """Acting keeps what looking back would say, and nobody looks back; beside a
+        collector the critic of now says the values."""
+        envs = partial(Spaces, IMAGE, Discrete(2))
+        made = partial(ppo.Trainer, ppo.Config(**SMALL), envs=envs)
+        with made() as trainer:
             run = trainer()
             while not trainer.buffer.full:
                 next(run)
@@ -219,10 +208,7 @@ class TestSpaces:
             algorithm.prepare(rollout)
         for name in ("log_prob", "value", "advantage", "returns"):
             torch.testing.assert_close(rollout[name], looked[name])
-
-    def test_beside_a_collector_the_critic_of_now_says_the_values(self):
-        config = ppo.Config(**SMALL)
-        with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
+        with made() as trainer:
             trainer.agent.records_log_prob = True
             next(iter(trainer()))
             assert "value" not in set(trainer.buffer.rollout().keys())
@@ -245,40 +231,16 @@ def test_it_learns_a_choice():
     assert log["logs"]["entropy"] < 0.5
 
 
-class Failing(Counter):
-    """Counts to a thousand; its step fails once, where `fails_at` says."""
-
-    def __init__(self, fails_at=None):
-        super().__init__(length=1000)
-        self.fails_at, self.taken = fails_at, 0
-
-    def step(self, action):
-        if self.taken == self.fails_at:
-            self.fails_at = None
-            raise ConnectionError
-        self.taken += 1
-        return super().step(action)
-
-
-THREE_ROLLOUTS = {
-    "num_envs": 1,
-    "num_steps": 3,
-    "num_minibatches": 1,
-    "num_epochs": 2,
-    "gamma": 0.5,
-    "total_steps": 9,
-    "eval_every": 0,
-}
-
-
 class TestAbandonedEpisodes:
     """Rewards count from 1 in every episode, so returns say where one began."""
 
     RETURNS = np.array([2 * (k - 1) + 0.5 ** (k - 1) for k in range(1, 10)])
 
-    def trainer(self, **failing):
-        config = ppo.Config(**THREE_ROLLOUTS, device="cpu")
-        return ppo.Trainer(config, envs=lambda: Failing(**failing))
+    def trainer(self):
+        """Of three rollouts."""
+        options = {"num_envs": 1, "num_steps": 3, "num_minibatches": 1, "num_epochs": 2}
+        options |= {"gamma": 0.5, "total_steps": 9, "eval_every": 0, "device": "cpu"}
+        return ppo.Trainer(ppo.Config(**options), envs=lambda: Counter(1000))
 
     def check(self, trainer, steps):
         """The reward scaler followed an episode of so many steps, and another."""
@@ -290,7 +252,9 @@ class TestAbandonedEpisodes:
 
     @pytest.mark.parametrize("steps", [1, 5])
     def test_after_a_step_that_failed(self, steps):
-        trainer = self.trainer(fails_at=steps)
+        trainer = self.trainer()
+        env = trainer.envs.envs[0].unwrapped
+        factories.fails_once(env, "step", steps + 1, ConnectionError)
         with pytest.raises(ConnectionError):
             list(trainer())
         list(trainer())

@@ -7,20 +7,10 @@ from worlds import Doors
 
 from yieldrl.collectors import AsyncCollector
 
-CASES = {
-    "ppo": {},
-    "ppo_lstm": {"env_id": "yieldrl/CartPole-v1"},
-    "dqn": {"env_id": "yieldrl/CartPole-v1"},
-    "sac": {"env_id": "yieldrl/Pendulum-v1"},
-    "grpo": {},
-}
-OTHERS = {
-    "ppo_masked": {},
-    "ppo_roa": {"num_envs": 4, "window": 4},
-    "prioritized_dqn": {},
-    "mbpo": {},
-    "dreamer": {"num_envs": 4},
-}
+POLE, ARM = ({"env_id": f"yieldrl/{name}-v1"} for name in ("CartPole", "Pendulum"))
+CASES = {"ppo": {}, "ppo_lstm": POLE, "dqn": POLE, "sac": ARM, "grpo": {}}
+OTHERS = {"ppo_masked": {}, "ppo_roa": {"num_envs": 4, "window": 4}}
+OTHERS |= {"prioritized_dqn": {}, "mbpo": {}, "dreamer": {"num_envs": 4}}
 ALL = [*CASES, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 

@@ -52,15 +52,6 @@ def by_the_generator(trainer):
     return rollouts, metrics
 
 
-def by_hand(trainer):
-    rollouts, metrics = [], []
-    for _ in range(UPDATES):
-        rollouts.append(trainer.collector.collect(STEPS))
-        metrics.append(trainer.update(rollouts[-1]))
-    trainer.collector.stop()
-    return rollouts, metrics
-
-
 @pytest.mark.parametrize(
     ("name", "collection"),
     [("a2c", "sync"), ("ppo", "sync"), ("ppo_lstm", "async"), ("ppo_masked", "sync")],
@@ -71,7 +62,11 @@ def test_collect_and_update_do_what_the_generator_does(name, collection):
     one = trainer_of(name, collection, records)
     expected, logs = by_the_generator(one)
     other = trainer_of(name, collection, records)
-    found, metrics = by_hand(other)
+    found, metrics = [], []
+    for _ in range(UPDATES):
+        found.append(other.collector.collect(STEPS))
+        metrics.append(other.update(found[-1]))
+    other.collector.stop()
     assert len(expected) == len(found) == UPDATES
     for mine, theirs in zip(found, expected, strict=True):
         for key, value in theirs.items(True, True):
@@ -246,13 +241,8 @@ def test_a_collector_of_another_trainers_parts_is_refused(kind):
     assert trainer.collector is collector
 
 
-ONE_BY_ONE = {
-    "prioritized_dqn": {},
-    "td3": {},
-    "mbpo": {"model_every": 250},
-    "sarsa": {},
-}
-ONE_BY_ONE["dreamer"] = {"total_steps": 32}
+ONE_BY_ONE = {"prioritized_dqn": {}, "td3": {}, "mbpo": {"model_every": 250}}
+ONE_BY_ONE |= {"sarsa": {}, "dreamer": {"total_steps": 32}}
 
 
 def weights_of(trainer):

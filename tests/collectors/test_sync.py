@@ -80,19 +80,12 @@ def test_advantages_are_the_same_in_every_mode(mode):
     envs = SyncVectorEnv([lambda: Counter(3)], autoreset_mode=mode)
     rollout, _ = collect(envs, 12)
     critic = torch.tensor([10.0, 1.0])
-    rollout["value"] = rollout["obs"] @ critic
-    advantage = gae(
-        rollout["reward"],
-        rollout["value"],
-        rollout["next_obs"] @ critic,
-        rollout["terminated"],
-        rollout["truncated"],
-        gamma=0.5,
-        gae_lambda=0.5,
-        valid=rollout.get("valid", None),
-    )
-    if "valid" in rollout.keys():  # noqa: SIM118
-        advantage = advantage[rollout["valid"]]
+    value, after = rollout["obs"] @ critic, rollout["next_obs"] @ critic
+    ends = rollout["terminated"], rollout["truncated"]
+    valid = rollout.get("valid", None)
+    advantage = gae(rollout["reward"], value, after, *ends, 0.5, 0.5, valid=valid)
+    if valid is not None:
+        advantage = advantage[valid]
     # Episode 0 ends by termination: values 0 1 2, rewards 1 2 3, nothing after.
     #   delta = 1 + .5*1 - 0, 2 + .5*2 - 1, 3 - 2 = 1.5, 2, 1
     # Episode 1 is cut at V(final_obs) = 13: values 10 11 12.

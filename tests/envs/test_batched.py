@@ -249,11 +249,8 @@ class Declared(Walk):
 
 def test_declared_attributes_are_arguments():
     envs = Declared(2, gain=[1.0, 3.0], label="mine", max_episode_steps=5)
-    assert (envs.gain.tolist(), envs.label, envs.max_episode_steps) == (
-        [1, 3],
-        "mine",
-        5,
-    )
+    assert envs.gain.tolist() == [1, 3]
+    assert (envs.label, envs.max_episode_steps) == ("mine", 5)
     assert torch.equal(envs.late, torch.tensor(0.5))
     assert set(envs.parameter_names) == {"gain", "late"}
     assert Declared(2).max_episode_steps is Walk(2).max_episode_steps is None
