@@ -4,7 +4,8 @@ import dataclasses
 import importlib
 import io
 import math
-from itertools import islice
+from itertools import chain, islice, repeat
+from unittest.mock import DEFAULT, Mock
 
 import numpy as np
 import torch
@@ -159,6 +160,12 @@ def update(algorithm, rollout):
     """All gradient steps of an algorithm on a rollout; the means of their metrics."""
     minibatches, logs = algorithm.begin(rollout)
     return logs | means(list(algorithm.update(minibatches)))
+
+
+def fails_once(owner, name, call, error):
+    """Let that call of an object's method, counted from 1, raise the error."""
+    effects = chain([DEFAULT] * (call - 1), [error], repeat(DEFAULT))
+    setattr(owner, name, Mock(wraps=getattr(owner, name), side_effect=effects))
 
 
 def ends_alike(one, other):

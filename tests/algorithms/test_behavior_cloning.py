@@ -124,12 +124,8 @@ class TestDemonstrations:
     def test_noise_is_executed_and_not_recorded(self, env_id):
         """Nine of ten steps go the wrong way half the time; what is kept is right."""
         rule = f"{HERE}:{'balance' if env_id == 'CartPole-v1' else 'balance_tensors'}"
-        config = config_of(
-            env_id=env_id,
-            demonstrations=rule,
-            demonstration_steps=400,
-            expert_noise=0.9,
-        )
+        options = {"demonstrations": rule, "demonstration_steps": 400}
+        config = config_of(env_id=env_id, expert_noise=0.9, **options)
         trainer = behavior_cloning.Trainer(config)
         trained(trainer)
         rollout = trainer.buffer.rollout()
@@ -245,15 +241,9 @@ def test_what_cannot_be_cloned_into_is_refused(module):
 def test_the_clone_balances_and_knows_its_returns():
     """Where three times as much time passes from step to step, labels of the step
     before would not do. 1 a step for ever, discounted by 0.9: every value is 10."""
-    config = behavior_cloning.Config(
-        env_kwargs={"tau": 0.06},
-        expert_noise=0.1,
-        demonstration_steps=2_000,
-        learning_rate=1e-2,
-        gamma=0.9,
-        eval_every=0,
-        seed=1,
-    )
+    options = {"env_kwargs": {"tau": 0.06}, "expert_noise": 0.1, "gamma": 0.9}
+    options |= {"demonstration_steps": 2_000, "learning_rate": 1e-2}
+    config = behavior_cloning.Config(**options, eval_every=0, seed=1)
     trainer = behavior_cloning.Trainer(config)
     assert trainer.evaluate(5)["logs"]["episode_return"] < 100
     logs = trained(trainer)

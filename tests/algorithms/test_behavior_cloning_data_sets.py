@@ -47,6 +47,17 @@ class TestDataSets:
             next(trainer_of(save_demonstrations=folder)())
         with pytest.raises(FileNotFoundError, match="neither a folder"):
             trainer_of(demonstrations=str(tmp_path))
+        # All of it is read: PPO would begin late, or not at all.
+        options = {"env_id": "yieldrl/CartPole-v1", "env_kwargs": {}, "eval_every": 0}
+        options |= {"demonstrations": folder, "clone_epochs": 2, "total_steps": 80}
+        whole, part = (
+            config_of(vla_ppo, **options, demonstration_steps=steps)
+            for steps in (40, 20)
+        )
+        *_, log = vla_ppo.Trainer(whole, model=Tokens)()
+        assert log["sample_step"] >= 80
+        with pytest.raises(ValueError, match=r"demonstration_steps = 20.*: say 40"):
+            vla_ppo.Trainer(part, model=Tokens)
 
     def test_a_robot_that_rests_is_not_cloned(self, tmp_path):
         """Of a file of LIBERO, whose two pictures the environment does not show."""
@@ -66,18 +77,3 @@ class TestDataSets:
             trainer = behavior_cloning.Trainer(config, envs=Arm)
             log = next(trainer())
             assert (log["sample_step"], trainer.buffer.full) == (steps, True)
-
-    def test_a_data_set_of_another_size_is_refused(self, tmp_path):
-        """All of it is read: PPO would begin late, or not at all."""
-        folder = str(tmp_path / "cart-v0")
-        list(trainer_of(save_demonstrations=folder)())
-        options = {"env_id": "yieldrl/CartPole-v1", "env_kwargs": {}, "eval_every": 0}
-        options |= {"demonstrations": folder, "clone_epochs": 2, "total_steps": 80}
-        for steps in (40, 20):
-            config = config_of(vla_ppo, **options, demonstration_steps=steps)
-            if steps == 40:
-                run = vla_ppo.Trainer(config, model=Tokens)
-                assert [log["sample_step"] for log in run()][-1] >= 80
-                continue
-            with pytest.raises(ValueError, match=r"demonstration_steps = 20.*: say 40"):
-                vla_ppo.Trainer(config, model=Tokens)

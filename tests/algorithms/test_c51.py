@@ -40,9 +40,10 @@ def batch(reward, discount, terminated):
 
 
 class TestModel:
-    def test_the_value_is_the_expectation(self):
-        model = algorithm_of([[CERTAIN, EVEN], [LOW, HIGH]], [[EVEN, EVEN]]).model
-        obs = torch.tensor([[0.0], [1.0]])
+    def test_the_value_is_the_expectation_on_which_it_acts(self):
+        algorithm = algorithm_of([[CERTAIN, EVEN], [LOW, HIGH]], [[EVEN, EVEN]])
+        model, obs = algorithm.model, torch.tensor([[0.0], [1.0]])
+        assert algorithm.predict(obs).tolist() == [0, 1]
         torch.testing.assert_close(
             model.value(obs), torch.tensor([[2.0, 1.5], [0.5, 2.5]])
         )
@@ -50,10 +51,6 @@ class TestModel:
         torch.testing.assert_close(model.value(obs, action), torch.tensor([1.5, 0.5]))
         assert model.logits(obs).shape == (2, 2, 4)
         assert torch.equal(model.logits(obs, action)[0], model.logits(obs)[0, 1])
-
-    def test_it_acts_on_the_expectation(self):
-        algorithm = algorithm_of([[CERTAIN, EVEN], [LOW, HIGH]], [[EVEN, EVEN]])
-        assert algorithm.predict(torch.tensor([[0.0], [1.0]])).tolist() == [0, 1]
 
 
 def test_the_target_by_hand():

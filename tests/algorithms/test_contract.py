@@ -309,20 +309,15 @@ def test_it_trains_whatever_the_default_dtype_is(name, float64_by_default):
 @pytest.mark.filterwarnings("ignore:.*compute something else in train mode")
 def test_frozen_layers_with_statistics_stay_as_they_are(name):
     module = module_of(name)
-
-    class Trainer(module.Trainer):
-        model_class = moody(module.Model)
-
-    trainer = Trainer(config_of(module, eval_every=0))
+    model_class = moody(module.Model)
+    trainer = module.Trainer(config_of(module, eval_every=0), model=model_class)
     mlps = [part for part in trainer.model.modules() if type(part) is MLP]
     layers = mlps[0].layers
     frozen = layers[0].requires_grad_(False)
     assert type(frozen).__name__ == "Moody"
     before = copy.deepcopy(frozen.state_dict())
     others = copy.deepcopy(trainer.model.state_dict())
-    for log in trainer():
-        if log["learn_step"] >= 4:
-            break
+    next(log for log in trainer() if log["learn_step"] >= 4)
     after = frozen.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
     state = trainer.model.state_dict()

@@ -16,14 +16,8 @@ from worlds import Follow
 from yieldrl.algorithms import ddpg, sac, sac_discrete, td3
 
 LINE = Box(-np.inf, np.inf, (1,), np.float32)
-FOLLOW = {
-    "total_steps": 800,
-    "learning_starts": 100,
-    "batch_size": 64,
-    "hidden_sizes": (32,),
-    "learning_rate": 3e-3,
-    "eval_every": 0,
-}
+FOLLOW = {"total_steps": 800, "learning_starts": 100, "batch_size": 64}
+FOLLOW |= {"hidden_sizes": (32,), "learning_rate": 3e-3, "eval_every": 0}
 
 
 def set_line(layers, weight, bias):
@@ -224,13 +218,17 @@ DATA = batch([0.5, -1.0], [0.25, 1.0], [1.0, 2.0], [0.8, -0.6], [False, False])
 ENDED = batch([0.5], [0.25], [1.0], [0.8], [True])
 
 
-def test_the_target_of_td3_is_the_lower_of_two():
+def test_the_target_of_td3_is_the_lower_of_two_and_both_critics_learn_from_it():
     algorithm = td3_of(policy_noise=0.0)
     first = min(3 * math.tanh(0.8), 0.8 + 2 * math.tanh(0.8))
     second = min(-3 * math.tanh(0.6), -0.6 - 2 * math.tanh(0.6))
     target = algorithm.td_target(DATA)
     assert target.tolist() == pytest.approx([1 + first / 2, 2 + second / 2])
     assert algorithm.td_target(ENDED).tolist() == [1.0]
+    q_value = torch.tensor([[0.75, 3.0], [1.0, 1.0]])
+    loss, _ = algorithm.critic_loss(DATA)
+    expected = 0.5 * ((target - q_value) ** 2).mean(1).sum()
+    assert loss.item() == pytest.approx(expected.item())
 
 
 def test_the_target_action_is_smoothed_with_bounded_noise():
@@ -245,15 +243,6 @@ def test_the_target_action_is_smoothed_with_bounded_noise():
     action = algorithm.target_action(at_the_edge)
     assert action.max() == 1.0
     assert (action < 1.0).any()
-
-
-def test_both_critics_learn_from_the_same_target():
-    algorithm = td3_of(policy_noise=0.0)
-    target = algorithm.td_target(DATA)
-    q_value = torch.tensor([[0.75, 3.0], [1.0, 1.0]])
-    loss, _ = algorithm.critic_loss(DATA)
-    expected = 0.5 * ((target - q_value) ** 2).mean(1).sum()
-    assert loss.item() == pytest.approx(expected.item())
 
 
 @pytest.mark.parametrize("module", [td3, sac], ids=["td3", "sac"])

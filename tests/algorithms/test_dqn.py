@@ -54,18 +54,13 @@ def test_the_loss_is_the_huber_loss(clip):
     torch.testing.assert_close(loss, reference)
 
 
-class TestSync:
-    def test_moves_a_part_of_the_way(self):
-        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=0.25)
-        algorithm.sync_target()
-        assert algorithm.target_model.head.rows.tolist() == [[0.25, 0.5]]
-
-    def test_the_target_shares_no_memory(self):
-        algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=1.0)
-        algorithm.sync_target()
-        with torch.no_grad():
-            algorithm.model.head.rows += 1
-        assert algorithm.target_model.head.rows.tolist() == [[1.0, 2.0]]
+@pytest.mark.parametrize("tau", [0.25, 1.0])
+def test_the_target_moves_a_part_of_the_way_and_shares_no_memory(tau):
+    algorithm = algorithm_of([[1.0, 2.0]], [[0.0, 0.0]], tau=tau)
+    algorithm.sync_target()
+    with torch.no_grad():
+        algorithm.model.head.rows += 1
+    assert algorithm.target_model.head.rows.tolist() == [[tau, 2 * tau]]
 
 
 class TestExploration:

@@ -58,44 +58,33 @@ def tabular(module, online, target):
     return algorithm
 
 
-def moves(rows, terminated):
-    return steps([1.0] * len(rows), next_obs=rows, terminated=terminated)
-
-
 def test_one_network_chooses_and_the_other_judges():
     online = torch.tensor([[9.0, 0.0], [0.0, 9.0]])
     target = torch.tensor([[2.0, 6.0], [4.0, 8.0]])
     algorithm = tabular(double_dqn, online, target)
-    data = moves([0, 1, 0], [False, False, True])
+    data = steps([1.0] * 3, next_obs=[0, 1, 0], terminated=[False, False, True])
     # The online network prefers action 0 in row 0, the target values it 2, and 1 in
     # row 1, at 8.
     assert algorithm.td_target(data).tolist() == [1 + 0.5 * 2, 1 + 0.5 * 8, 1.0]
 
 
-def linear_head(per_action=1):
-    head = DuelingHead(MLP, [2], num_actions=3, per_action=per_action)
+@pytest.mark.parametrize(
+    ("value", "advantage", "expected"),
+    [
+        # V + A - mean A = 5 + (1, 2, 6) - 3
+        ([5.0], [1.0, 2, 6], [3.0, 4, 8]),
+        # Of two numbers an action, which stay side by side: means (3, 20).
+        ([0.0, 100], [1.0, 10, 2, 20, 6, 30], [-2.0, 90, -1, 100, 3, 110]),
+    ],
+)
+def test_two_streams_by_hand(value, advantage, expected):
+    head = DuelingHead(MLP, [2], num_actions=3, per_action=len(value))
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.zero_()
-    return head
-
-
-def test_two_streams_by_hand():
-    head = linear_head()
-    with torch.no_grad():
-        head.state_value.layers[0].bias.fill_(5.0)
-        head.advantage.layers[0].bias.copy_(torch.tensor([1.0, 2.0, 6.0]))
-    # V + A - mean A = 5 + (1, 2, 6) - 3
-    assert head(torch.zeros(2, 2)).tolist() == [[3.0, 4.0, 8.0]] * 2
-
-
-def test_with_several_numbers_an_action_each_has_its_own_mean():
-    head = linear_head(per_action=2)
-    with torch.no_grad():
-        head.state_value.layers[0].bias.copy_(torch.tensor([0.0, 100.0]))
-        head.advantage.layers[0].bias.copy_(torch.tensor([1.0, 10, 2, 20, 6, 30]))
-    # Means (3, 20); the numbers of an action stay side by side.
-    assert head(torch.zeros(1, 2)).tolist() == [[-2.0, 90, -1, 100, 3, 110]]
+        head.state_value.layers[0].bias.copy_(torch.tensor(value))
+        head.advantage.layers[0].bias.copy_(torch.tensor(advantage))
+    assert head(torch.zeros(2, 2)).tolist() == [expected] * 2
 
 
 @pytest.mark.parametrize(
@@ -150,9 +139,7 @@ def test_one_step_is_dqn():
 
 def test_learning_waits_for_the_first_future():
     trainer = counting(n_step=7, learning_starts=0)
-    for log in trainer():
-        if log["log_type"] == "train":
-            break
+    next(log for log in trainer() if log["log_type"] == "train")
     assert trainer.agent.sample_step == 7
 
 
@@ -254,7 +241,7 @@ class TestParts:
         assert plain == [model.head.shared], "the streams share no noise"
         assert layers[0].sigma[0].unique().tolist() == pytest.approx([0.1 / 3])
 
-    def test_the_target_is_the_double_choice_of_n_step_atoms(self):
+    def test_targets_are_double_choices_of_n_step_atoms_and_priorities_theirs(self):
         trainer = rainbow_of(n_step=3)
         list(trainer())
         assert isinstance(trainer.buffer, PrioritizedReplayBuffer)
@@ -272,15 +259,9 @@ class TestParts:
         found = (algorithm.td_target(data) @ atoms)[whole & ~data["terminated"]]
         expected = mean[~data["terminated"][whole]]
         torch.testing.assert_close(found, expected, atol=0.3, rtol=0)
-
-
-def test_rainbows_priorities_are_the_divergence():
-    trainer = rainbow_of()
-    list(trainer())
-    data = trainer.buffer.sample(16)
-    _, elements = trainer.algorithm.element_loss(data)
-    assert torch.equal(data["priority"], elements["kl"])
-    assert not torch.equal(data["priority"], elements["td_error"])
+        _, elements = algorithm.element_loss(data)
+        assert torch.equal(data["priority"], elements["kl"]), "the divergence"
+        assert not torch.equal(data["priority"], elements["td_error"])
 
 
 class TestNoise:

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import SyncVectorEnv
 from quick_tasks import CELLS, GAMMA, Corridor, best_values
 from tensordict import TensorDict
+from worlds import Counter
 
 from yieldrl.algorithms import dreamer
 from yieldrl.collectors import evaluate
@@ -214,30 +215,11 @@ class TestActing:
             dreamer.Config(collection="ray", replay_actor=True)
 
 
-class Short(gym.Env):
-    """Episodes of so many steps; it observes their number and ends."""
-
-    observation_space, action_space = VECTOR, Discrete(2)
-
-    def __init__(self, length):
-        self.length = length
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.place = 0
-        return self.seen(), {}
-
-    def step(self, action):
-        self.place += 1
-        return self.seen(), 1.0, self.place == self.length, False, {}
-
-    def seen(self):
-        return np.array([self.place, self.place == self.length], np.float32)
-
-
 @pytest.mark.parametrize("length", [1, 3])
 def test_episodes_are_learned_from_whole_where_the_step_after_an_end_resets(length):
-    envs = SyncVectorEnv([lambda: Short(length)] * 2)  # NEXT_STEP, Gymnasium's default
+    envs = SyncVectorEnv(
+        [lambda: Counter(length)] * 2
+    )  # NEXT_STEP, Gymnasium's default
     options = {**SMALL, "learning_starts": 0, "sequence_length": 8}
     trainer, batches = dreamer.Trainer(dreamer.Config(**options), envs=envs), []
     learn = trainer.agent.learn
@@ -245,11 +227,12 @@ def test_episodes_are_learned_from_whole_where_the_step_after_an_end_resets(leng
     list(trainer())
     assert trainer.agent.learn_step > 0
     data = torch.cat(batches, 1)
-    place = data["obs"][..., 0]
+    episode, place = data["obs"].unbind(-1)
     assert data["valid"].all()
     assert torch.equal(place[1:], (place[:-1] + 1) % length)
     assert torch.equal(data["first"], place == 0)
-    assert torch.equal(data["terminated"], place == length - 1)
+    ends = (place == length - 1) & (episode % 2 == 0)
+    assert torch.equal(data["terminated"], ends)
     assert (data["discount"] == trainer.config.gamma).all()
 
 

@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 
+import factories
 import gymnasium as gym
 import pytest
 import torch
@@ -79,10 +80,6 @@ def test_reinforce_pp_has_one_mean_and_deviation_for_all_groups():
 REWARD = (1.0, -0.5, 0.25)
 
 
-def expected_return(logits):
-    return logits.softmax(-1) @ torch.tensor(REWARD)
-
-
 def mean_gradient(module, size):
     """The mean over all rollouts of four pulls of a bandit's arms, in groups of `size`,
     weighed by their probability."""
@@ -99,6 +96,7 @@ def mean_gradient(module, size):
             loss, _ = algorithm.loss(algorithm.measured(episodes))
             (gradient,) = torch.autograd.grad(loss, logits)
             total += log_p[index].sum().exp() * gradient
+    expected_return = lambda logits: logits.softmax(-1) @ torch.tensor(REWARD)  # noqa: E731
     return total, -torch.func.grad(expected_return)(logits.detach())
 
 
@@ -309,9 +307,7 @@ def shares(logs):
 def test_environments_without_a_state_lose_the_rollout_under_way_alone(tmp_path):
     config = config_of(grpo, eval_every=0, **{**PENDULUM, "env_id": "Pendulum-v1"})
     trainer = grpo.Trainer(config)
-    for log in trainer():
-        if log["sample_step"] == 12:
-            break
+    next(log for log in trainer() if log["sample_step"] == 12)
     trainer.save(tmp_path / "run.pt")
     resumed = list(grpo.Trainer.load(tmp_path / "run.pt")())
     assert shares(resumed) == [0, 1, 1, 1]
@@ -320,15 +316,8 @@ def test_environments_without_a_state_lose_the_rollout_under_way_alone(tmp_path)
 
 def test_a_step_that_was_interrupted_moves_no_round():
     """After its row was written: one rollout is lost."""
-    trainer, calls = trainer_of(grpo, **PENDULUM), itertools.count()
-    usual = trainer.agent.count_steps
-
-    def interrupted(given):
-        if next(calls) == 5:
-            raise KeyboardInterrupt
-        usual(given)
-
-    trainer.agent.count_steps = interrupted
+    trainer = trainer_of(grpo, **PENDULUM)
+    factories.fails_once(trainer.agent, "count_steps", 6, KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         list(trainer())
     lost, *others = shares(trainer())
@@ -374,9 +363,7 @@ def test_chunks_count_as_far_as_they_were_executed():
     options["demonstration_steps"] = 0
     trainer = grpo.Trainer(grpo.Config(**options), envs=chunks, model=Tokens)
     assert trainer.envs.horizon == 15
-    for log in trainer():
-        if log["log_type"] == "train":
-            break
+    next(log for log in trainer() if log["log_type"] == "train")
     pieces = trainer.buffer.minibatches.data
     steps = pieces[pieces["valid"]]
     taken = tokens_taken(trainer.model, steps, steps["log_prob"])
@@ -440,8 +427,7 @@ def test_a_run_in_which_no_group_differed_says_so():
     with pytest.warns(UserWarning, match="in no group did the returns"):
         assert list(hopeless())
     trainer = on_the_way(**options)
-    for _ in zip(range(2), trainer(), strict=False):
-        pass
+    list(itertools.islice(trainer(), 2))
     other = on_the_way(**options)
     other.load_state_dict(trainer.state_dict())
     assert other.informative == trainer.informative == 1
@@ -451,16 +437,10 @@ def test_the_clone_is_made_of_single_prompts_and_is_the_reference():
     trainer = on_the_way()
     assert isinstance(trainer.model, TokenPolicy)
     assert not isinstance(trainer.cloning.envs, GroupStarts)
-    for log in trainer():
-        if log["logs"]["phase"] == 1.0:
-            break
+    next(log for log in trainer() if log["logs"]["phase"] == 1.0)
     assert trainer.cloning is None
-    pairs = zip(
-        trainer.model.parameters(),
-        trainer.algorithm.reference.parameters(),
-        strict=True,
-    )
-    assert all(torch.equal(own, kept) for own, kept in pairs)
+    states = [m.state_dict() for m in (trainer.model, trainer.algorithm.reference)]
+    torch.testing.assert_close(*states, rtol=0, atol=0)
     rate = trainer.config.learning_rate
     assert trainer.algorithm.learning_rate == rate
     trainer.algorithm.anneal(0.625)  # half way from 128 to 512 steps

@@ -14,24 +14,19 @@ def trainer(**options):
     return ppo_imagined.Trainer(ppo_imagined.Config(**{**TINY, **options}))
 
 
-def test_every_sample_says_what_it_was_made_with():
-    pieces = until_learning(trainer())
-    dreamt = pieces["model_version"] >= 0
-    assert set(pieces["model_version"][dreamt].tolist()) == {2}, "after the warm-up"
-    assert 0 < int(dreamt.sum()) <= 24
-    assert (pieces["acted_version"] == 0).all()
-    assert set(pieces["model_version"][~dreamt].tolist()) == {-1}
-    assert pieces["obs", PROMPT].shape[2:] == (16,), "latents of one length"
-
-
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_the_share_of_what_is_real(share):
+def test_a_share_is_real_and_every_sample_says_what_it_was_made_with(share):
     """As many real transitions as make that share, rounded up, of 32."""
     pieces = until_learning(trainer(real_share=share))
-    dreamt = int((pieces["model_version"] >= 0).sum())
+    version = pieces["model_version"]
+    dreamt = int((version == 2).sum())  # after the warm-up
+    assert dreamt + (version == -1).sum() == len(pieces)
+    assert (pieces["acted_version"] == 0).all()
+    assert pieces["obs", PROMPT].shape[2:] == (16,), "latents of one length"
     if share == 1:
         assert (dreamt, len(pieces)) == (0, 32)
         return
+    assert 0 < dreamt <= 24
     real = min(32, -(-dreamt * share // (1 - share)))
     assert len(pieces) - dreamt == real
 

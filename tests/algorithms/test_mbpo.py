@@ -44,19 +44,15 @@ class TestSchedule:
         assert trainer.imagination.fits == 4
         assert "model_error_1" not in logs[0]
         assert {"model_error_1", "model_error_5", "imagined_return"} <= {*logs[10]}
+        batch = trainer.imagination.branches.sample(50)
+        assert (batch["model_version"] == 4).all(), "on every imagined step"
+        assert (batch["policy_version"] == 30).all()  # as many steps were taken then
 
     def test_all_environments_may_have_reset_in_the_latest_step(self):
         """As they do in every second step of Gymnasium's NEXT_STEP batches here."""
         made = gym.make_vec("Pendulum-v1", 2, max_episode_steps=1)
         config = config_of(mbpo, eval_every=0, model_every=2, total_steps=40)
         assert len(trained(mbpo.Trainer(config, envs=made))) > 20
-
-    def test_versions_are_on_every_imagined_step(self):
-        trainer = trainer_of(model_every=10, total_steps=30, num_envs=1)
-        trained(trainer)
-        batch = trainer.imagination.branches.sample(50)
-        assert (batch["model_version"] == 3).all()
-        assert (batch["policy_version"] == 20).all()  # as many steps were taken then
 
     @pytest.mark.parametrize(("share", "real"), [(0.0, 0), (0.25, 2)])
     def test_a_batch_is_real_in_part(self, share, real):

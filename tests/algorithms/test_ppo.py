@@ -1,6 +1,8 @@
 """PPO's mathematics with exact numbers, its schedule, and that it learns."""
 
 from functools import partial
+from itertools import islice
+from types import SimpleNamespace
 
 import factories
 import numpy as np
@@ -14,6 +16,7 @@ from tensordict import TensorDict
 from worlds import Counter
 
 from yieldrl.algorithms import a2c, ppo, ppo_lstm
+from yieldrl.algorithms.rollouts import adapt_learning_rate
 from yieldrl.functional import gae
 
 VECTOR = Box(-1, 1, (3,), np.float32)
@@ -33,19 +36,13 @@ def acted(algorithm, rollout):
 class TestObjective:
     def test_equation_seven_by_hand(self):
         algorithm = algorithm_of(normalize_advantage=False, clip_coef=0.2)
-        ratio = torch.tensor([1.5, 0.5, 1.5, 0.5, 1.1])
+        ratio = torch.tensor([1.5, 0.5, 1.5, 0.5, 1.1], requires_grad=True)
         advantage = torch.tensor([1.0, 1.0, -1.0, -1.0, 2.0])
         # min(r A, clip(r) A) = 1.2, 0.5, -1.5, -0.8, 2.2
         surrogate = algorithm.surrogate(ratio, advantage)
         assert surrogate.tolist() == pytest.approx([1.2, 0.5, -1.5, -0.8, 2.2])
-
-    def test_no_gradient_beyond_the_clip(self):
-        algorithm = algorithm_of(normalize_advantage=False)
-        ratio = torch.tensor([1.5, 0.5, 1.5, 0.5], requires_grad=True)
-        advantage = torch.tensor([1.0, 1.0, -1.0, -1.0])
-        (-algorithm.surrogate(ratio, advantage).mean()).backward()
-        assert ratio.grad is not None
-        assert ratio.grad.tolist() == pytest.approx([0, -0.25, 0.25, 0])
+        (gradient,) = torch.autograd.grad(surrogate.sum(), ratio)
+        assert gradient.tolist() == [0, 1, -1, 0, 2], "none beyond the clip"
 
     def test_value_clipping_by_hand(self):
         algorithm = algorithm_of(clip_value=0.5)
@@ -76,15 +73,8 @@ class TestPrepare:
         with torch.no_grad():
             value = algorithm.model.value(rollout["obs"].flatten(0, 1)).view(6, 2)
             every = algorithm.model.value(rollout["next_obs"].flatten(0, 1)).view(6, 2)
-        expected = gae(
-            rollout["reward"],
-            value,
-            every,
-            rollout["terminated"],
-            rollout["truncated"],
-            0.9,
-            0.8,
-        )
+        ends = rollout["terminated"], rollout["truncated"]
+        expected = gae(rollout["reward"], value, every, *ends, 0.9, 0.8)
         prepared = algorithm.prepare(acted(algorithm, rollout.clone()))
         torch.testing.assert_close(prepared["advantage"], expected)
         torch.testing.assert_close(prepared["returns"], expected + value)
@@ -132,7 +122,7 @@ class TestPrepare:
 class TestSchedule:
     def test_a_far_move_ends_the_passes(self):
         config = ppo.Config(**SMALL, target_kl=1e-9, total_steps=64, eval_every=0)
-        logs = [x for x in ppo.Trainer(config)() if x["log_type"] == "train"]
+        logs = train_logs(ppo.Trainer(config))
         # The first minibatch of a rollout has moved nowhere yet, the second ends it.
         assert len(logs) == 4
 
@@ -188,16 +178,10 @@ class TestSpaces:
     def test_they_train_evaluate_and_resume(
         self, observation, action, normalize, tmp_path
     ):
-        config = ppo.Config(
-            **SMALL,
-            total_steps=64,
-            eval_every=0,
-            hidden_sizes=(8,),
-            normalize_observation=normalize,
-            normalize_reward=normalize,
-        )
-        envs = lambda: Spaces(observation, action)  # noqa: E731
-        trainer = ppo.Trainer(config, envs=envs)
+        options = {"total_steps": 64, "eval_every": 0, "hidden_sizes": (8,)}
+        options |= {"normalize_observation": normalize, "normalize_reward": normalize}
+        envs = partial(Spaces, observation, action)
+        trainer = ppo.Trainer(ppo.Config(**SMALL, **options), envs=envs)
         before = [p.clone() for p in trainer.model.parameters()]
         for log in trainer():
             assert all(np.isfinite(float(v)) for v in log["logs"].values())
@@ -208,9 +192,11 @@ class TestSpaces:
         assert resumed.agent.learn_step == trainer.agent.learn_step
 
     def test_through_a_cnn_they_are_looked_at_once(self, monkeypatch):
-        """Acting keeps what looking back would say, and nobody looks back."""
-        config = ppo.Config(**SMALL)
-        with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
+        """Acting keeps what looking back would say, and nobody looks back; beside a
+        collector the critic of now says the values."""
+        envs = partial(Spaces, IMAGE, Discrete(2))
+        made = partial(ppo.Trainer, ppo.Config(**SMALL), envs=envs)
+        with made() as trainer:
             run = trainer()
             while not trainer.buffer.full:
                 next(run)
@@ -222,10 +208,7 @@ class TestSpaces:
             algorithm.prepare(rollout)
         for name in ("log_prob", "value", "advantage", "returns"):
             torch.testing.assert_close(rollout[name], looked[name])
-
-    def test_beside_a_collector_the_critic_of_now_says_the_values(self):
-        config = ppo.Config(**SMALL)
-        with ppo.Trainer(config, envs=lambda: Spaces(IMAGE, Discrete(2))) as trainer:
+        with made() as trainer:
             trainer.agent.records_log_prob = True
             next(iter(trainer()))
             assert "value" not in set(trainer.buffer.rollout().keys())
@@ -248,40 +231,16 @@ def test_it_learns_a_choice():
     assert log["logs"]["entropy"] < 0.5
 
 
-class Failing(Counter):
-    """Counts to a thousand; its step fails once, where `fails_at` says."""
-
-    def __init__(self, fails_at=None):
-        super().__init__(length=1000)
-        self.fails_at, self.taken = fails_at, 0
-
-    def step(self, action):
-        if self.taken == self.fails_at:
-            self.fails_at = None
-            raise ConnectionError
-        self.taken += 1
-        return super().step(action)
-
-
-THREE_ROLLOUTS = {
-    "num_envs": 1,
-    "num_steps": 3,
-    "num_minibatches": 1,
-    "num_epochs": 2,
-    "gamma": 0.5,
-    "total_steps": 9,
-    "eval_every": 0,
-}
-
-
 class TestAbandonedEpisodes:
     """Rewards count from 1 in every episode, so returns say where one began."""
 
     RETURNS = np.array([2 * (k - 1) + 0.5 ** (k - 1) for k in range(1, 10)])
 
-    def trainer(self, **failing):
-        config = ppo.Config(**THREE_ROLLOUTS, device="cpu")
-        return ppo.Trainer(config, envs=lambda: Failing(**failing))
+    def trainer(self):
+        """Of three rollouts."""
+        options = {"num_envs": 1, "num_steps": 3, "num_minibatches": 1, "num_epochs": 2}
+        options |= {"gamma": 0.5, "total_steps": 9, "eval_every": 0, "device": "cpu"}
+        return ppo.Trainer(ppo.Config(**options), envs=lambda: Counter(1000))
 
     def check(self, trainer, steps):
         """The reward scaler followed an episode of so many steps, and another."""
@@ -293,7 +252,9 @@ class TestAbandonedEpisodes:
 
     @pytest.mark.parametrize("steps", [1, 5])
     def test_after_a_step_that_failed(self, steps):
-        trainer = self.trainer(fails_at=steps)
+        trainer = self.trainer()
+        env = trainer.envs.envs[0].unwrapped
+        factories.fails_once(env, "step", steps + 1, ConnectionError)
         with pytest.raises(ConnectionError):
             list(trainer())
         list(trainer())
@@ -303,8 +264,7 @@ class TestAbandonedEpisodes:
     def test_after_a_resume(self, logs):
         """Wherever it was saved: while collecting, and between minibatches."""
         first, trainer = self.trainer(), self.trainer()
-        for _, _ in zip(range(logs), first(), strict=False):
-            pass
+        list(islice(first(), logs))
         trainer.load_state_dict(first.state_dict())
         list(trainer())
         self.check(trainer, first.agent.sample_step)
@@ -367,6 +327,26 @@ FOLLOWS = {**SMALL, "anneal_learning_rate": False, "desired_kl": 2e-4}
 FOLLOWS |= {"learning_rate": 5e-3, "total_steps": 64, "hidden_sizes": (8,)}
 
 
+@pytest.mark.parametrize(
+    ("rate", "approx_kl", "expected"),
+    [
+        (3e-3, 0.021, 2e-3),  # over twice as far as desired
+        (3e-3, 0.02, 3e-3),
+        (3e-3, 0.005, 3e-3),
+        (2e-3, 0.004, 3e-3),  # less than half
+        (1.2e-5, 1.0, 1e-5),  # the limits
+        (9e-3, 0.0, 1e-2),
+        (3e-3, -1e-8, 4.5e-3),  # zero, to rounding
+        (3e-3, float("inf"), 2e-3),
+        (3e-3, float("nan"), 3e-3),
+    ],
+)
+def test_a_rate_that_follows_the_divergence_by_rsl_rls_rule(rate, approx_kl, expected):
+    algorithm = SimpleNamespace(learning_rate=rate)
+    adapt_learning_rate(algorithm, approx_kl, desired_kl=0.01)
+    assert algorithm.learning_rate == pytest.approx(expected)
+
+
 def test_the_learning_rate_follows_how_far_the_last_step_moved_the_policy():
     trainer, rate, directions = ppo.Trainer(ppo.Config(**FOLLOWS)), 5e-3, set()
     for log in train_logs(trainer):
@@ -378,8 +358,5 @@ def test_the_learning_rate_follows_how_far_the_last_step_moved_the_policy():
         elif kl < 1e-4:
             rate = min(1e-2, rate * 1.5)
     assert {-1, 1} <= directions
-
-
-def test_a_rate_cannot_follow_and_fall():
     with pytest.raises(ValueError, match=r"Config\.desired_kl = "):
         ppo.Config(**{**FOLLOWS, "anneal_learning_rate": True})

@@ -41,15 +41,6 @@ def trainer_of(mode=AutoresetMode.SAME_STEP, **kwargs):
     return ppo_lstm.Trainer(config, envs=counters(mode))
 
 
-def rollout_in(mode, **kwargs):
-    """A trainer of the second rollout, and that rollout."""
-    trainer = trainer_of(mode, **kwargs)
-    for log in trainer():
-        if log["sample_step"] == 128 and trainer.buffer.full:
-            break
-    return trainer, trainer.buffer.rollout()
-
-
 def alone(model, episode):
     """Values `[L]` of one episode's observations `[L, ...]`, from its first on."""
     memory = torch.zeros(1, model.memory_size)
@@ -116,7 +107,10 @@ class TestForgetting:
 
     @pytest.mark.parametrize("mode", list(AutoresetMode))
     def test_a_cut_episode_is_bootstrapped_from_its_own_memory(self, mode):
-        trainer, rollout = rollout_in(mode)
+        trainer = trainer_of(mode)
+        buffer = trainer.buffer
+        next(log for log in trainer() if log["sample_step"] == 128 and buffer.full)
+        rollout = buffer.rollout()
         trainer.algorithm.prepare(rollout)
         with torch.no_grad():
             following = trainer.algorithm.next_values(rollout)
@@ -204,9 +198,7 @@ def test_exported_it_acts_as_the_agent_does(tmp_path):
 
 def test_without_saved_environments_episodes_begin_anew(tmp_path):
     trainer = trainer_of()
-    for log in trainer():
-        if log["sample_step"] == 36:
-            break
+    next(log for log in trainer() if log["sample_step"] == 36)
     envs = counters(AutoresetMode.SAME_STEP)
     resumed = ppo_lstm.Trainer.load(trainer.save(tmp_path / "run.pt"), envs=envs)
     next(iter(resumed()))

@@ -35,7 +35,7 @@ def observations(mask):
 class TestModel:
     mask = ((True, False, True), (False, True, False), (True, True, True))
 
-    def test_log_prob_and_entropy_are_those_of_the_possible(self):
+    def test_log_prob_and_entropy_are_of_the_possible_and_so_are_gradients(self):
         model, obs = model_of(Discrete(3), 3), observations(self.mask)
         action = torch.tensor([2, 1, 0])
         log_prob, entropy, _ = model.evaluate_actions(obs, action)
@@ -47,10 +47,6 @@ class TestModel:
         torch.testing.assert_close(entropy[:1], expected[1])
         assert log_prob[1].item() == entropy[1].item() == 0  # no choice at all
         torch.testing.assert_close(entropy[2:], three.entropy())
-
-    def test_what_is_impossible_gets_no_gradient(self):
-        model, obs = model_of(Discrete(3), 3), observations(self.mask)
-        log_prob, entropy, _ = model.evaluate_actions(obs, torch.tensor([2, 1, 0]))
         bias = model.actor.layers[2].bias
         gradient = torch.autograd.grad(log_prob[0] + entropy[0], bias)[0]
         assert gradient.isfinite().all()

@@ -104,14 +104,28 @@ class TestTable:
 
 class TestPhases:
     def test_one_run_goes_through_them(self):
-        acted, learned = [], []
-        for log in trainer_of(phase_steps=(32, 32, 32))():
+        trainer = trainer_of(phase_steps=(32, 32, 32))
+        model, acted, learned, ends = trainer.model, [], [], {}
+        rates = {True: set(), False: set()}
+        for log in trainer():
             found = acted if log["log_type"] == "collect" else learned
             found.append((log["sample_step"], float(log["logs"]["phase"])))
+            if log["log_type"] == "train":
+                rate = log["logs"]["learning_rate"]
+                rates["adaptation_loss" in log["logs"]].add(rate)
+            if log["log_type"] == "train" and len(trainer.buffer) == 0:
+                module, average = model.adapt_module, model.adapt_ema
+                equal = alike(module.state_dict(), average.state_dict())
+                ends[log["sample_step"]] = equal
         assert [phase for step, phase in acted if step % 32 == 0] == [0, 1, 2]
         assert all(phase == (step - 1) // 32 for step, phase in acted if step <= 64)
         assert {*learned} == {(32, 0.0), (64, 1.0), (96, 2.0)}
         assert len(learned) == 2 * ((2 + 2) + 2 + (2 + 2))  # minibatches times epochs
+        assert rates[True] == {1e-3}
+        assert len(rates[False]) > 1, "rates of PPO alone are annealed"
+        # The average is copied when a phase ends. The last one goes on to act as it has
+        # learned to.
+        assert ends == {32: True, 64: True, 96: False}
 
     def test_the_student_explores_as_much_as_the_teacher_did(self):
         trainer = trainer_of()
@@ -219,14 +233,6 @@ class TestLosses:
         assert kinds.count(True) == 4  # two epochs of two minibatches
         assert 1 <= kinds.count(False) < 4
         assert kinds == sorted(kinds)
-
-    def test_only_rates_of_ppo_are_annealed(self):
-        rates = {True: set(), False: set()}
-        for log in train_logs(trainer_of()):
-            rate = log["logs"]["learning_rate"]
-            rates["adaptation_loss" in log["logs"]].add(rate)
-        assert rates[True] == {1e-3}
-        assert len(rates[False]) > 1
 
     def test_its_weight_rises_between_two_shares_of_the_first_phase(self):
         options = {"regularizer_coef": 0.2, "regularizer_ramp": (0.2, 0.6)}
@@ -378,29 +384,17 @@ class TestFrozen:
         assert not any(alike(before[other], after[other]) for other in others)
 
 
-class TestAverage:
-    def test_it_is_copied_when_a_phase_ends(self):
-        trainer = through()
-        model, ends = trainer.model, {}
-        for log in trainer():
-            if log["log_type"] == "train" and len(trainer.buffer) == 0:
-                module, average = model.adapt_module, model.adapt_ema
-                equal = alike(module.state_dict(), average.state_dict())
-                ends[log["sample_step"]] = equal
-        # The last one goes on to act as it has learned to.
-        assert ends == {32: True, 64: True, 96: False}
-
-    def test_nothing_untrained_is_left_where_the_student_takes_over(self):
-        trainer = through(phase_steps=ONLY["train"])
-        list(trainer())
-        model = trainer.model
-        assert not alike(model.adapt_module.state_dict(), model.adapt_ema.state_dict())
-        before = copy.deepcopy(model.state_dict())
-        student = trainer.agent.as_student().algorithm.model
-        assert alike(model.adapt_module.state_dict(), student.adapt_ema.state_dict())
-        assert alike(before, model.state_dict())
-        trainer.algorithm.enter("finetune")
-        assert alike(model.adapt_module.state_dict(), model.adapt_ema.state_dict())
+def test_nothing_untrained_is_left_where_the_student_takes_over():
+    trainer = through(phase_steps=ONLY["train"])
+    list(trainer())
+    model = trainer.model
+    assert not alike(model.adapt_module.state_dict(), model.adapt_ema.state_dict())
+    before = copy.deepcopy(model.state_dict())
+    student = trainer.agent.as_student().algorithm.model
+    assert alike(model.adapt_module.state_dict(), student.adapt_ema.state_dict())
+    assert alike(before, model.state_dict())
+    trainer.algorithm.enter("finetune")
+    assert alike(model.adapt_module.state_dict(), model.adapt_ema.state_dict())
 
 
 class TestAsynchronous:
@@ -433,8 +427,7 @@ class TestAsynchronous:
                 break
             if log["log_type"] == "train":
                 paced.settle()
-        trainer.save(tmp_path / "checkpoint.pt")
-        again = ppo_roa.Trainer.load(tmp_path / "checkpoint.pt")
+        again = ppo_roa.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
         assert again.model.phase == "finetune"
         assert waiting(again.collector) > 0
         logs = next(log["logs"] for log in again() if log["log_type"] == "train")
@@ -446,9 +439,7 @@ class TestSynchronous:
     def test_what_another_phase_collected_is_dropped(self):
         rows = 3
         trainer = through(phase_steps=ONLY["train"])
-        for _ in trainer():
-            if len(trainer.buffer) == rows:
-                break
+        next(log for log in trainer() if len(trainer.buffer) == rows)
         trainer.algorithm.enter("finetune")
         log = next(iter(trainer()))
         assert (log["log_type"], log["sample_step"]) == ("collect", 4 * rows + 4)

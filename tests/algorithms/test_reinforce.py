@@ -133,9 +133,7 @@ class TestSchedule:
     def test_resumed_without_its_environments_it_begins_new_episodes(self, tmp_path):
         config = reinforce.Config(num_episodes=2, total_steps=30, eval_every=0)
         trainer = reinforce.Trainer(config, envs=lengths(5))
-        for log in trainer():
-            if log["sample_step"] == 7:
-                break
+        next(log for log in trainer() if log["sample_step"] == 7)
         path = trainer.save(tmp_path / "run.pt")
         resumed = reinforce.Trainer.load(path, envs=lengths(5))
         logs = list(resumed())

@@ -7,24 +7,15 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 from quick_tasks import Aim
-from tensordict import TensorDict
+from tables import steps
 
 from yieldrl.algorithms import sac
 
 LINE = Box(-np.inf, np.inf, (1,), np.float32)
-OBS = torch.tensor([[0.5], [-1.0], [0.1]])
-DATA = TensorDict(
-    {
-        "obs": OBS,
-        "action": torch.tensor([[0.25], [1.0], [-0.5]]),
-        "next_obs": OBS * 2,
-        "reward": torch.tensor([1.0, 2.0, 3.0]),
-        "discount": torch.full((3,), 0.5),
-        "terminated": torch.tensor([False, True, False]),
-        "truncated": torch.tensor([True, False, False]),
-    },
-    [3],
-)
+SEEN = {"obs": [0.5, -1.0, 0.1], "next_obs": [1.0, -2.0, 0.2]}
+DONE = {"action": [[0.25], [1.0], [-0.5]], "terminated": [False, True, False]}
+DATA = steps([1.0, 2.0, 3.0], **SEEN, **DONE)
+OBS = DATA["obs"]
 
 
 class Given:
@@ -156,25 +147,16 @@ class TestActing:
 
     def test_standard_deviations_stay_in_their_range(self):
         model = self.agent().model
-        with torch.no_grad():
-            model.actor[1].layers[1].bias.fill_(1e4)
-        assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[2.0, 2.0]]
-        with torch.no_grad():
-            model.actor[1].layers[1].bias.fill_(-1e4)
-        assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[-20.0, -20.0]]
+        for bias, log_std in ((1e4, 2.0), (-1e4, -20.0)):
+            with torch.no_grad():
+                model.actor[1].layers[1].bias.fill_(bias)
+            assert model.policy(torch.zeros(1, 1)).log_std.tolist() == [[log_std] * 2]
 
 
 def test_it_learns_what_pays_a_step_later():
-    config = sac.Config(
-        total_steps=500,
-        learning_starts=100,
-        batch_size=32,
-        hidden_sizes=(32,),
-        learning_rate=5e-3,
-        tau=0.02,
-        eval_every=0,
-    )
-    trainer = sac.Trainer(config, envs=Aim)
+    options = {"total_steps": 500, "learning_starts": 100, "batch_size": 32}
+    options |= {"hidden_sizes": (32,), "learning_rate": 5e-3, "tau": 0.02}
+    trainer = sac.Trainer(sac.Config(**options, eval_every=0), envs=Aim)
     assert trainer.evaluate(5)["logs"]["episode_return"] < -0.1
     list(trainer())
     assert trainer.evaluate(5)["logs"]["episode_return"] > -0.01

@@ -29,16 +29,12 @@ def entropy(p):
     return -sum(x * math.log(x) for x in p)
 
 
-def test_the_target_by_hand():
-    algorithm = algorithm_of(temperature=0.2)
-    # In state 1 the lower critics say 1 and 3; after a termination there is nothing.
-    soft = 0.5 * 1 + 0.5 * 3 + 0.2 * entropy(P[1])
-    assert algorithm.td_target(DATA).tolist() == pytest.approx([1 + 0.5 * soft, 2.0])
-
-
-def test_both_critics_learn_the_action_taken():
+def test_the_target_by_hand_from_which_both_critics_learn_the_action_taken():
     algorithm = algorithm_of(temperature=0.2)
     target = algorithm.td_target(DATA)
+    # In state 1 the lower critics say 1 and 3; after a termination there is nothing.
+    soft = 0.5 * 1 + 0.5 * 3 + 0.2 * entropy(P[1])
+    assert target.tolist() == pytest.approx([1 + 0.5 * soft, 2.0])
     loss, _ = algorithm.critic_loss(DATA)
     q_value = torch.tensor([[5.0, 2.0], [2.0, 1.0]])
     expected = 0.5 * ((target - q_value) ** 2).mean(1).sum()
@@ -91,17 +87,10 @@ def test_acting_draws_from_the_policy_and_evaluation_takes_the_most_likely():
 
 
 def test_it_learns_which_action_pays_where():
-    config = sac_discrete.Config(
-        env_id="yieldrl/ProbeChoice-v1",
-        num_envs=4,
-        train_every=4,
-        total_steps=400,
-        learning_starts=100,
-        batch_size=32,
-        hidden_sizes=(16,),
-        learning_rate=1e-2,
-        eval_every=0,
-    )
+    options = {"env_id": "yieldrl/ProbeChoice-v1", "num_envs": 4, "train_every": 4}
+    options |= {"total_steps": 400, "learning_starts": 100, "batch_size": 32}
+    options |= {"hidden_sizes": (16,), "learning_rate": 1e-2, "eval_every": 0}
+    config = sac_discrete.Config(**options)
     trainer = sac_discrete.Trainer(config)
     list(trainer())
     answer = trainer.envs.answer(config.gamma)

@@ -56,9 +56,7 @@ def test_a_group_sees_one_picture_and_reads_one_instruction():
     assert isinstance(run.envs, GroupStarts)
     assert isinstance(run.envs.env, ActionChunks)
     assert run.envs.horizon == 4
-    for _ in run():
-        if run.buffer.full:
-            break
+    next(log for log in run() if run.buffer.full)
     rollout = run.buffer.rollout()
     begins = rollout["begins"].view(16, 2, 4)
     assert (begins == begins[..., :1]).all()

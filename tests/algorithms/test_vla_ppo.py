@@ -292,14 +292,11 @@ TINY |= {"model_config": {"width": 16, "layers": 1, "heads": 2, "vision_width": 
 TINY |= {"num_steps": 4, "num_epochs": 1, "total_steps": 48, "chunk_length": 2}
 
 
-def tiny(**options):
-    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
-    return vla_ppo.Trainer(config(**{**TINY, **options}))
-
-
 def test_frozen_weights_stay_and_are_shared_and_adapters_learn():
-    options = {"freeze_vision": True, "lora_rank": 2, "learning_rate": 1e-2}
-    run = tiny(**options, adapter_learning_rate=1e-3, value_learning_rate=1e-1)
+    pytest.importorskip("transformers", reason="its model is of yieldrl[vla]")
+    options = {**TINY, "freeze_vision": True, "lora_rank": 2, "learning_rate": 1e-2}
+    options |= {"adapter_learning_rate": 1e-3, "value_learning_rate": 1e-1}
+    run = vla_ppo.Trainer(config(**options))
     acting = dict(run.collector.segments.actor.model.named_parameters())
     before = {k: p.detach().clone() for k, p in run.model.named_parameters()}
     groups = run.model.parameter_groups()

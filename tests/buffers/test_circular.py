@@ -1,29 +1,24 @@
 """The ring of rollouts: read in order, written over when full, never while read."""
 
-import torch
-from factories import saved_and_loaded
-from gymnasium.spaces import Box, Discrete
+from functools import partial
+
+from factories import VECTOR, saved_and_loaded, transition
+from gymnasium.spaces import Discrete
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yieldrl.buffers import CircularBuffer
 
-SPACES = Box(-(10**6), 10**6, (1,)), Discrete(2)
-
 
 def ring(num_steps=2, **options):
-    return CircularBuffer(num_steps, *SPACES, num_envs=2, **options)
+    return CircularBuffer(num_steps, VECTOR, Discrete(2), num_envs=2, **options)
 
 
-def step(number):
-    obs = torch.full((2, 1), float(number))
-    ends = torch.zeros(2, dtype=torch.bool)
-    one = {"obs": obs, "next_obs": obs + 1, "action": torch.zeros(2).long()}
-    return {**one, "reward": torch.ones(2), "terminated": ends, "truncated": ends}
+step = partial(transition, num_envs=2)
 
 
 def numbers(buffer):
-    return buffer.rollout()["obs"][:, 0, 0].tolist()
+    return (buffer.rollout()["reward"][:, 0] / 2).tolist()
 
 
 @settings(max_examples=60, deadline=None)

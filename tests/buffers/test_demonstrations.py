@@ -87,15 +87,11 @@ class TestValues:
         assert batch["discount"].tolist() == [0, 0, 0, 0.25, 0.5, 0.5]
         assert batch["next_obs"][3:].tolist() == [5, 5, 6]
 
-    def test_nothing_is_to_be_added_where_all_have_terminated(self):
+    def test_they_may_be_left_out_and_what_is_to_be_added_where_all_terminated(self):
+        without = everything(demonstrations(".|"), values=False)
+        assert set(without.keys()) == {"obs", "action"}
         batch = everything(demonstrations(".x..x"))
         assert set(batch.keys()) == {"obs", "action", "returns"}
-
-    def test_they_may_be_left_out(self):
-        assert set(everything(demonstrations(".|"), values=False).keys()) == {
-            "obs",
-            "action",
-        }
 
 
 class TestMinibatches:

@@ -39,6 +39,10 @@ def test_every_time_that_a_group_begins_is_a_row():
     assert groups.first.tolist() == [[0, 1], [12, 13], [2, 3]]
     assert groups.returns[groups.whole].tolist() == [3, 6, 9, 9, 10]
     assert groups.mixed.tolist() == [False] * 3
+    values = torch.arange(1.0, 7).view(3, 2)  # of episodes, which go to their steps
+    spread = groups.spread(values)
+    assert spread[:, 0].tolist() == [1, 1, 0, 3, 3, 0]
+    assert spread[:, 3].tolist() == [6] * 6
 
 
 def test_rewards_are_discounted_by_a_number_or_by_step():
@@ -67,15 +71,6 @@ def test_several_policies_in_a_group_are_seen():
     version[3:, :2] = 7
     groups = EpisodeGroups.of(rollout_of(policy_version=version), 2, 1.0)
     assert groups.mixed.tolist() == [False, False, True]
-
-
-def test_values_of_episodes_go_to_their_steps():
-    rollout = rollout_of()
-    groups = EpisodeGroups.of(rollout, group_size=2, gamma=1.0)
-    values = torch.arange(1.0, 7).view(3, 2)
-    spread = groups.spread(values)
-    assert spread[:, 0].tolist() == [1, 1, 0, 3, 3, 0]
-    assert spread[:, 3].tolist() == [6] * 6
 
 
 def test_episodes_are_rows_of_equal_length():

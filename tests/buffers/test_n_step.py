@@ -11,10 +11,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yieldrl.buffers import (
-    PrioritizedReplayBuffer,
-    ReplayBuffer,
-)
+from yieldrl.buffers import PrioritizedReplayBuffer, ReplayBuffer
 
 VECTOR = Box(-np.inf, np.inf, (1,))
 KINDS = [ReplayBuffer, PrioritizedReplayBuffer]

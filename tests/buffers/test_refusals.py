@@ -1,5 +1,7 @@
 """What buffers refuse, by whose name, and that nothing is counted of it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from factories import VECTOR, buffer_of, saved_and_loaded, transition
@@ -86,10 +88,8 @@ def test_mistakes_are_named(mistake):
 
 
 KINDS = {
-    "rollout": lambda space=VECTOR, **options: buffer_of(
-        RolloutBuffer, 4, space=space, **options
-    ),
-    "replay": lambda space=VECTOR, **options: replay(space=space, **options),
+    "rollout": partial(buffer_of, RolloutBuffer),
+    "replay": replay,
     "step": lambda space=VECTOR, num_envs=3: StepBuffer(
         space, Discrete(2), num_envs=num_envs
     ),

@@ -74,7 +74,16 @@ def filled(history):
 @FEW
 @given(histories(), st.integers(1, 5), st.none() | st.integers(1, 8))
 def test_exactly_those_of_an_episode_are_drawn(history, length, newest):
+    """And alone every step is given once, in order."""
     buffer, (num_envs, rows, steps) = filled(history), history
+    numbers = [n for (n,) in expected(steps, num_envs, rows, 1, newest)]
+    if numbers:
+        data = buffer.every_step(newest)
+        given = data["number"].tolist()
+        assert given == sorted(numbers) == data["reward"].long().tolist()
+    else:
+        with pytest.raises(RuntimeError, match="empty"):
+            buffer.every_step(newest)
     wanted = expected(steps, num_envs, rows, length, newest)
     if not wanted:
         with pytest.raises(RuntimeError, match="no episode has"):
@@ -139,20 +148,6 @@ def test_draws_follow_the_seed_alone_and_a_saved_ring_goes_on():
     other = buffer_of(12, 2, seed=9)
     other.load_state_dict(one.state_dict())
     assert torch.equal(one.sequences(20, 3)["obs"], other.sequences(20, 3)["obs"])
-
-
-@FEW
-@given(histories(), st.none() | st.integers(1, 8))
-def test_every_step_is_given_once_in_order(history, newest):
-    buffer, (num_envs, rows, steps) = filled(history), history
-    wanted = expected(steps, num_envs, rows, 1, newest)
-    if not wanted:
-        with pytest.raises(RuntimeError, match="empty"):
-            buffer.every_step(newest)
-        return
-    data = buffer.every_step(newest)
-    numbers = sorted(number for (number,) in wanted)
-    assert data["number"].tolist() == numbers == data["reward"].long().tolist()
 
 
 def crossing(steps, num_envs, rows, length):

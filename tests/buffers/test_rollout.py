@@ -1,6 +1,7 @@
 """The rollout buffer: filled, learned from, cleared, wherever it is saved."""
 
 import io
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from factories import transition as numbered
 from gymnasium.spaces import Box, Discrete
 
 from yieldrl.buffers import CircularBuffer, Minibatches, RolloutBuffer, transitions
+
+from .test_minibatches import draw, epoch
 
 CAMERA = Box(0, 255, (3, 6, 6), np.uint8)
 
@@ -52,13 +55,6 @@ def test_without_next_observations_it_takes_half_of_the_images(kind):
         assert rollout["obs"][:, 0, 0, 0, 0].tolist() == [0, 1, 2, 3]
 
 
-def draw(buffer):
-    """The minibatch that is due, counted as learned from."""
-    batch = buffer.minibatches.minibatch()
-    buffer.minibatches.advance()
-    return batch
-
-
 def ready(steps=4, num_envs=3, **options):
     buffer = buffer_of(steps, num_envs)
     fill(buffer)
@@ -68,7 +64,7 @@ def ready(steps=4, num_envs=3, **options):
 
 def rewards(buffer):
     """Of one epoch, in order."""
-    batches = [draw(buffer) for _ in range(buffer.minibatches.num_minibatches)]
+    batches = epoch(buffer.minibatches)
     return sorted(torch.cat([batch["reward"] for batch in batches]).tolist())
 
 
@@ -103,16 +99,12 @@ def script(steps, minibatches, valid):
 
         return act
 
-    def begin_passes(buffer):
-        begin(buffer, minibatches=minibatches)
-
-    def clear(buffer):
-        buffer.clear()
-
+    learn = [partial(begin, minibatches=minibatches)]
+    learn += [lambda buffer: draw(buffer.minibatches)] * (2 * minibatches)
     acts = []
     for rollout in range(2):
         acts += [add(rollout * steps + row) for row in range(steps)]
-        acts += [begin_passes, *[draw] * (2 * minibatches), clear]
+        acts += [*learn, RolloutBuffer.clear]
     return acts
 
 

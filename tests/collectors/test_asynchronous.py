@@ -13,7 +13,8 @@ from worlds import Counter
 
 from yieldrl.algorithms import dqn, n_step_dqn, ppo, sac
 from yieldrl.buffers import RolloutBuffer
-from yieldrl.collectors import AsyncCollector, Collector, SyncCollector
+from yieldrl.collectors import AsyncCollector, Collector, SyncCollector, segments
+from yieldrl.collectors.segments import PolicyLag
 from yieldrl.envs import SerialVectorEnv
 
 
@@ -80,6 +81,33 @@ def test_the_lag_in_the_logs_is_that_of_what_is_learned_from(lag):
     assert all(mean <= most <= lag for mean, most in lags)
     assert lags[-1] == (lag, lag)  # the first ones found no newer policy
     assert all("dropped_steps" not in x for x in logs)
+
+
+def test_a_report_is_of_what_came_since_the_last_and_a_checkpoint_keeps_the_rest():
+    """Lags count policies that were handed over, not the numbers they bear."""
+    policies, saved = PolicyLag(0), PolicyLag(0)
+    policies.publish(1)
+    for version in (0, 1, 1, 1):
+        policies.add(version)
+    assert policies.report() == {"policy_lag": 0.25, "policy_lag_max": 1}
+    policies.add(1)
+    assert policies.report() == {"policy_lag": 0.0, "policy_lag_max": 0}
+    policies.publish(2)
+    policies.add(1)
+    policies.add(2)
+    saved.load_state_dict(policies.state_dict())
+    assert [saved.of(version) for version in (0, 1, 2)] == [2, 1, 0]
+    assert saved.newest == 2
+    assert saved.report() == {"policy_lag": 0.5, "policy_lag_max": 1}
+
+
+def test_it_remembers_so_many_versions(monkeypatch):
+    monkeypatch.setattr(segments, "MAX_VERSIONS", 4)
+    policies = PolicyLag(0)
+    for version in range(1, 10):
+        policies.publish(version)
+    assert [policies.of(version) for version in (6, 7, 8, 9)] == [3, 2, 1, 0]
+    assert len(policies.state_dict()["versions"]) == 4
 
 
 def test_what_is_dropped_is_the_oldest_and_is_counted():
@@ -213,23 +241,18 @@ def test_exploration_goes_by_the_steps_of_who_explores():
     assert actor.model is not trainer.model
 
 
-class TestWhoCollects:
-    def test_the_config_chooses(self):
-        envs = SerialVectorEnv([lambda: Counter(5)] * 2)
-        sync = trainer_of(ppo, envs, collection="sync")
-        assert type(sync.collector) is SyncCollector
-        assert type(sync.buffer) is RolloutBuffer
-        background = trainer_of(ppo, max_policy_lag=3, when_stale="drop")
-        collector = background.collector
-        assert type(collector) is AsyncCollector
-        assert isinstance(collector, Collector)
-        assert (collector.max_policy_lag, collector.drops) == (3, True)
-        assert type(background.buffer) is RolloutBuffer
-
-    def test_a_class_of_collectors_is_made_of_the_trainers_parts(self):
-        parts = {"collector": AsyncCollector}
-        trainer = trainer_of(sac, "Pendulum-v1", parts, collection="sync")
-        assert type(trainer.collector) is AsyncCollector
-        assert trainer.collector.agent is trainer.agent
-        assert trainer.collector.buffer is trainer.buffer
-        learn_steps(trainer, 3)
+def test_the_config_or_a_class_says_who_collects():
+    sync = trainer_of(ppo, collection="sync")
+    assert type(sync.collector) is SyncCollector
+    background = trainer_of(ppo, max_policy_lag=3, when_stale="drop")
+    collector = background.collector
+    assert type(collector) is AsyncCollector
+    assert isinstance(collector, Collector)
+    assert (collector.max_policy_lag, collector.drops) == (3, True)
+    assert type(background.buffer) is type(sync.buffer) is RolloutBuffer
+    parts = {"collector": AsyncCollector}
+    trainer = trainer_of(sac, "Pendulum-v1", parts, collection="sync")
+    assert type(trainer.collector) is AsyncCollector
+    assert trainer.collector.agent is trainer.agent
+    assert trainer.collector.buffer is trainer.buffer
+    learn_steps(trainer, 3)

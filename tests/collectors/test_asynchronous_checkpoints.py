@@ -2,10 +2,11 @@
 
 import dataclasses
 import random
+from itertools import islice
 
 import factories
 import pytest
-from factories import plain, saved_and_loaded
+from factories import plain, resumed, saved_and_loaded
 from interruptions import Watched
 
 from yieldrl.algorithms import dqn, n_step_dqn, ppo, ppo_lstm
@@ -29,27 +30,18 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(module, tmp_path):
     expected = [plain(log) for log in trainer_of(module, max_policy_lag=0)()]
     rng = random.Random(1)
     for point in sorted(rng.sample(range(1, len(expected) - 1), 2)):
-        trainer, found = trainer_of(module, max_policy_lag=0), []
-        for log in trainer():
-            found.append(plain(log))
-            if len(found) == point:
-                trainer.save(tmp_path / "checkpoint.pt")
-                break
-        resumed = type(trainer).load(tmp_path / "checkpoint.pt")
-        found += [plain(log) for log in resumed()]
+        found = resumed(trainer_of(module, max_policy_lag=0), point, tmp_path)
         assert repr(found) == repr(expected), f"saved after log {point}"
 
 
 def test_what_was_trained_acts_after_a_checkpoint(tmp_path):
     trainer = trainer_of(ppo, max_policy_lag=0, learning_rate=0.1)
-    for log in trainer():
-        if log["learn_step"] == 8:
-            break
-    resumed = ppo.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
-    resumed.collector.step()
-    resumed.collector.stop()
-    actor = resumed.collector.segments.actor.model
-    pairs = zip(actor.parameters(), resumed.model.parameters(), strict=True)
+    next(log for log in trainer() if log["learn_step"] == 8)
+    again = ppo.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
+    again.collector.step()
+    again.collector.stop()
+    actor = again.collector.segments.actor.model
+    pairs = zip(actor.parameters(), again.model.parameters(), strict=True)
     assert all(acted.equal(learned) for acted, learned in pairs)
 
 
@@ -73,32 +65,24 @@ def test_checkpoints_at_random_points_lose_and_repeat_nothing(module, lag):
                 one.number, one.action = that.number, that.action
         watched = following
         watched.seen = seen
-        steps = rng.randint(20, 60)
-        for count, _ in enumerate(watched.trainer()):
-            if count == steps:
-                break
+        list(islice(watched.trainer(), rng.randint(21, 61)))
         watched.check_handed_over()
     assert len(seen) > 30
 
 
 def test_the_lag_goes_on_being_counted(tmp_path):
     trainer = trainer_of(ppo, max_policy_lag=2)
-    for log in trainer():
-        if log["learn_step"] == 12:
-            break
+    next(log for log in trainer() if log["learn_step"] == 12)
     lag = trainer.collector.segments.lag
-    trainer.save(tmp_path / "checkpoint.pt")
-    resumed = ppo.Trainer.load(tmp_path / "checkpoint.pt").collector.segments.lag
-    assert resumed.state_dict() == lag.state_dict()
-    assert resumed.newest == lag.newest
+    again = ppo.Trainer.load(trainer.save(tmp_path / "checkpoint.pt"))
+    assert again.collector.segments.lag.state_dict() == lag.state_dict()
+    assert again.collector.segments.lag.newest == lag.newest
 
 
 def test_the_other_collection_is_named(tmp_path):
     for saved, other in (("sync", "async"), ("async", "sync")):
         trainer = trainer_of(ppo, collection=saved)
-        for count, _ in enumerate(trainer()):
-            if count == 7:
-                break
+        list(islice(trainer(), 8))
         path = trainer.save(tmp_path / f"{saved}.pt")
         config = dataclasses.replace(trainer.config, collection=other)
         said = rf"saved with collection = '{saved}'"
@@ -111,10 +95,7 @@ def test_the_other_collection_is_named(tmp_path):
 def test_an_older_checkpoint_takes_a_trainer_back():
     """In place: the thread ends, and what it was allowed to do is forgotten."""
     trainer = trainer_of(ppo, max_policy_lag=0)
-    logs = trainer()
-    for _ in range(6):
-        next(logs)
-    logs.close()
+    list(islice(trainer(), 6))
     state = saved_and_loaded(trainer.state_dict())
     expected = [plain(log) for log in trainer()]
     trainer.load_state_dict(state)

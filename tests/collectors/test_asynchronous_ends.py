@@ -11,7 +11,16 @@ import traceback
 import factories
 import pytest
 import torch
-from interruptions import CASES, PlannedError, Recorded, Watched, interrupt, waiting
+from factories import fails_once
+from interruptions import (
+    CASES,
+    PlannedError,
+    Recorded,
+    Watched,
+    count_threads,
+    interrupt,
+    waiting,
+)
 from pacing import Paced
 from worlds import Counter
 
@@ -24,10 +33,6 @@ def trainer_of(module, envs=None, **options):
     envs = envs or SerialVectorEnv([lambda: Counter(5)] * 2)
     own = {**CASES[module], "total_steps": 10**6, "collection": "async", **options}
     return factories.trainer_of(module, envs=envs, **own)
-
-
-def count_threads():
-    return sum(t.name == "yieldrl collector" for t in threading.enumerate())
 
 
 def take(trainer, count):
@@ -52,8 +57,7 @@ def test_what_is_raised_in_an_environment_surfaces_and_nothing_is_lost(module, k
 
     envs.envs[1].step = failing
     with pytest.raises(kind, match="the wheel came off") as failure:
-        for _ in trainer():
-            pass
+        list(trainer())
     lines = [frame.name for frame in traceback.extract_tb(failure.tb)]
     assert "failing" in lines  # the background's own
     assert count_threads() == 0
@@ -92,8 +96,7 @@ def test_it_surfaces_while_the_learner_learns():
 
     trainer.algorithm.learn = learned
     with pytest.raises(PlannedError, match="environment"):
-        for _ in trainer():
-            pass
+        list(trainer())
     assert len(steps) == 1
     trainer.algorithm.learn = learn
     assert len(background._writer.rows) == 1  # the step that did not fail
@@ -102,7 +105,7 @@ def test_it_surfaces_while_the_learner_learns():
 
 
 @pytest.mark.parametrize("where", ["policy", "learner", "logger", "buffer"])
-def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch):
+def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where):
     watched = Watched(dqn, max_policy_lag=0)
     trainer, failed = watched.trainer, []
     owner, name = {
@@ -111,15 +114,7 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
         "logger": (trainer, "_log"),
         "buffer": (trainer.buffer, "add"),
     }[where]
-    whole, calls = getattr(owner, name), []
-
-    def flaky(*args):
-        calls.append(1)
-        if len(calls) == 7:
-            raise PlannedError(where)
-        return whole(*args)
-
-    monkeypatch.setattr(owner, name, flaky)
+    fails_once(owner, name, 7, PlannedError(where))
     for _ in range(3):
         try:
             take(trainer, 20).close()
@@ -132,8 +127,7 @@ def test_what_fails_elsewhere_surfaces_once_and_loses_nothing(where, monkeypatch
 
 
 def reach_the_end(trainer):
-    for _ in trainer():
-        pass
+    list(trainer())
 
 
 def close_the_trainer(trainer):
@@ -248,8 +242,7 @@ def test_ctrl_c_surfaces_from_a_wait_for_a_slow_environment():
 
     envs.step, trainer.collector.stop = slow, stopped
     with pytest.raises(KeyboardInterrupt):
-        for _ in trainer():
-            pass
+        list(trainer())
     assert done == [False]  # it surfaced while the step was under way
     assert count_threads() == 0
     take(trainer, 30).close()
@@ -276,8 +269,7 @@ def test_one_ctrl_c_comes_back_from_a_step_that_never_returns(part, monkeypatch)
         pytest.warns(RuntimeWarning, match="left behind"),
         pytest.raises(KeyboardInterrupt),
     ):
-        for _ in trainer():
-            pass
+        list(trainer())
     for go_on in (trainer.state_dict, lambda: take(trainer, 30)):
         with pytest.raises(RuntimeError, match="has not returned"):
             go_on()
@@ -304,8 +296,7 @@ def test_an_interrupted_learner_keeps_its_gradients_and_acts_in_eval_mode():
 
     trainer.algorithm.learn = interrupted
     with pytest.raises(KeyboardInterrupt):
-        for _ in trainer():
-            pass
+        list(trainer())
     assert torch.is_grad_enabled()
     assert not trainer.model.training
     take(trainer, 30).close()

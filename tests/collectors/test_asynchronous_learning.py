@@ -7,20 +7,10 @@ from worlds import Doors
 
 from yieldrl.collectors import AsyncCollector
 
-CASES = {
-    "ppo": {},
-    "ppo_lstm": {"env_id": "yieldrl/CartPole-v1"},
-    "dqn": {"env_id": "yieldrl/CartPole-v1"},
-    "sac": {"env_id": "yieldrl/Pendulum-v1"},
-    "grpo": {},
-}
-OTHERS = {
-    "ppo_masked": {},
-    "ppo_roa": {"num_envs": 4, "window": 4},
-    "prioritized_dqn": {},
-    "mbpo": {},
-    "dreamer": {"num_envs": 4},
-}
+POLE, ARM = ({"env_id": f"yieldrl/{name}-v1"} for name in ("CartPole", "Pendulum"))
+CASES = {"ppo": {}, "ppo_lstm": POLE, "dqn": POLE, "sac": ARM, "grpo": {}}
+OTHERS = {"ppo_masked": {}, "ppo_roa": {"num_envs": 4, "window": 4}}
+OTHERS |= {"prioritized_dqn": {}, "mbpo": {}, "dreamer": {"num_envs": 4}}
 ALL = [*CASES, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 
@@ -72,8 +62,7 @@ def test_older_policies_train_as_many_steps(name, lag):
     assert max(lags) <= lag
     assert trainer.agent.sample_step == 128
     sync = trainer_of(name, "sync")
-    for _ in sync():
-        pass
+    list(sync())
     assert trainer.agent.learn_step == sync.agent.learn_step
     assert trainer.training_done
     assert all(bool(p.isfinite().all()) for p in trainer.model.parameters())
@@ -100,6 +89,5 @@ def test_a_compiled_update_learns_from_the_background(traced):
 
     assert repr(logs("ppo", collection="sync")) == repr(logs("ppo"))
     older = trainer_of("dqn", max_policy_lag=2, compile=True)
-    for _ in older():
-        pass
+    list(older())
     assert older.training_done

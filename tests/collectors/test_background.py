@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 from factories import trainer_of
-from interruptions import Recorded
+from interruptions import Recorded, count_threads
 
 from yieldrl.algorithms import ppo
 
@@ -26,10 +26,6 @@ def taken(background):
     part = background.first()
     background.remove_first()
     return part
-
-
-def count_threads():
-    return sum(t.name == "yieldrl collector" for t in threading.enumerate())
 
 
 class Slow:
@@ -85,26 +81,15 @@ class Pressing(SimpleQueue):
         signal.raise_signal(signal.SIGINT)
 
 
-def test_ctrl_c_while_somebody_waits_leaves_it_whole(background, monkeypatch):
-    slow = Slow(background.collector.envs)
-    background.ask(1, 0)
-    with monkeypatch.context() as patch:
-        patch.setattr(background, "_done", Pressing())
-        with pytest.raises(KeyboardInterrupt):
-            background.first()
-    slow.may_end.set()
-    assert taken(background).rows["next_obs"][0, 0, 0] == 1
-    assert count_threads() == 1
-
-
-def test_ctrl_c_while_it_ends_leaves_it_whole(background, monkeypatch):
+@pytest.mark.parametrize("waits", ["first", "stop"])
+def test_ctrl_c_while_somebody_waits_leaves_it_whole(waits, background, monkeypatch):
     slow = Slow(background.collector.envs)
     background.ask(1, 0)
     assert slow.begun.wait(SECONDS)
     with monkeypatch.context() as patch:
         patch.setattr(background, "_done", Pressing())
         with pytest.raises(KeyboardInterrupt):
-            background.stop()
+            getattr(background, waits)()
     assert count_threads() == 1
     slow.may_end.set()
     background.ask(1, 0)  # waits for the thread that is ending, and begins another

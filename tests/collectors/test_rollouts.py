@@ -1,6 +1,7 @@
 """Rollouts for a caller hold what the generator learns from, and teach the same."""
 
 import dataclasses
+from itertools import islice
 
 import factories
 import numpy as np
@@ -51,15 +52,6 @@ def by_the_generator(trainer):
     return rollouts, metrics
 
 
-def by_hand(trainer):
-    rollouts, metrics = [], []
-    for _ in range(UPDATES):
-        rollouts.append(trainer.collector.collect(STEPS))
-        metrics.append(trainer.update(rollouts[-1]))
-    trainer.collector.stop()
-    return rollouts, metrics
-
-
 @pytest.mark.parametrize(
     ("name", "collection"),
     [("a2c", "sync"), ("ppo", "sync"), ("ppo_lstm", "async"), ("ppo_masked", "sync")],
@@ -70,7 +62,11 @@ def test_collect_and_update_do_what_the_generator_does(name, collection):
     one = trainer_of(name, collection, records)
     expected, logs = by_the_generator(one)
     other = trainer_of(name, collection, records)
-    found, metrics = by_hand(other)
+    found, metrics = [], []
+    for _ in range(UPDATES):
+        found.append(other.collector.collect(STEPS))
+        metrics.append(other.update(found[-1]))
+    other.collector.stop()
     assert len(expected) == len(found) == UPDATES
     for mine, theirs in zip(found, expected, strict=True):
         for key, value in theirs.items(True, True):
@@ -136,9 +132,7 @@ def test_a_loop_of_short_rollouts_before_which_the_thread_was_far_ahead():
     options = {"num_steps": 16, "num_minibatches": 1, "num_epochs": 1}
     trainer = numbered(ppo, max_policy_lag=1, **options)
     logs = trainer()
-    for _ in range(16):
-        next(logs)
-    next(logs)  # it has learned from the first rollout, and the next one waits
+    list(islice(logs, 17))  # it learns from the first rollout, and the next one waits
     found, oldest = hand_loop(trainer, 4, 6)
     dropped = trainer.collector.segments.dropped // ENVS
     assert oldest <= 1
@@ -203,11 +197,9 @@ def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
     """The replay buffer has neither its steps nor an episode that leads over them."""
     trainer = numbered(dqn, max_policy_lag=1, learning_starts=100)
     logs = trainer()
-    for _ in range(3):
-        next(logs)
+    list(islice(logs, 3))
     assert steps_of(trainer.collector.collect(4)) == [4, 5, 6, 7]
-    for _ in range(2):
-        next(logs)
+    list(islice(logs, 2))
     logs.close()
     storage = trainer.buffer._storage
     assert storage["next_obs"][:5, 0, 0].int().tolist() == [1, 2, 3, 8, 9]
@@ -217,37 +209,24 @@ def test_a_rollout_between_two_steps_of_a_loop_is_the_callers():
 
 def test_an_error_in_between_gives_the_buffer_back():
     trainer = trainer_of("ppo", "async")
-    envs, buffer = trainer.envs, trainer.collector.buffer
-    step, calls = envs.step, []
-
-    def flaky(action):
-        calls.append(1)
-        if len(calls) == 3:
-            raise ConnectionError
-        return step(action)
-
-    envs.step = flaky
+    buffer = trainer.collector.buffer
+    factories.fails_once(trainer.envs, "step", 3, ConnectionError)
     with pytest.raises(ConnectionError):
         trainer.collector.collect(STEPS)
     assert trainer.collector.buffer is buffer
     assert len(buffer) == 0
-    for _ in trainer():
-        pass
+    list(trainer())
     assert trainer.training_done
 
 
 def test_half_a_rollout_of_the_loop_is_refused_once_another_one_was_learned_from():
     trainer = trainer_of("ppo")
-    logs = trainer()
-    for _ in range(3):
-        next(logs)
+    list(islice(trainer(), 3))
     trainer.update(trainer.collector.collect(STEPS))
     with pytest.raises(RuntimeError, match=r"by policy version 0: .* clear\(\)"):
-        for _ in trainer():
-            pass
+        list(trainer())
     trainer.buffer.clear()
-    for _ in trainer():
-        pass
+    list(trainer())
     assert trainer.training_done
 
 
@@ -262,13 +241,8 @@ def test_a_collector_of_another_trainers_parts_is_refused(kind):
     assert trainer.collector is collector
 
 
-ONE_BY_ONE = {
-    "prioritized_dqn": {},
-    "td3": {},
-    "mbpo": {"model_every": 250},
-    "sarsa": {},
-}
-ONE_BY_ONE["dreamer"] = {"total_steps": 32}
+ONE_BY_ONE = {"prioritized_dqn": {}, "td3": {}, "mbpo": {"model_every": 250}}
+ONE_BY_ONE |= {"sarsa": {}, "dreamer": {"total_steps": 32}}
 
 
 def weights_of(trainer):
@@ -288,8 +262,7 @@ def made(name, **options):
 def test_rollouts_of_one_step_teach_bitwise_what_the_loop_does(name):
     """Schedules, targets, priorities and all that is saved of the agent included."""
     one = made(name, **ONE_BY_ONE[name])
-    for _ in one():
-        pass
+    list(one())
     other = made(name, **ONE_BY_ONE[name])  # only now: both draw from global generators
     begins = getattr(other.config, "learning_starts", 0)
     steps = begins // other.envs.num_envs or 1  # before them the loop does not learn
@@ -338,12 +311,9 @@ def test_windows_of_steps_end_with_a_rollout():
 def test_a_rollout_goes_into_the_replay_buffer_and_is_learned_from_when_due():
     trainer = made("dqn", learning_starts=8, target_every=5, tau=1.0)
     synced, sync = [], trainer.algorithm.sync_target
-
-    def counted():
-        synced.append(trainer.agent.learn_step)
-        sync()
-
-    trainer.algorithm.sync_target = counted
+    trainer.algorithm.sync_target = lambda: (
+        synced.append(trainer.agent.learn_step) or sync()
+    )
     for taken, learned in ((32, 13), (64, 29)):
         metrics = trainer.update(trainer.collector.collect(16))
         assert len(trainer.buffer) == taken == trainer.agent.sample_step
@@ -380,12 +350,9 @@ def test_sarsa_learns_from_what_was_done_next_and_decides_after_the_last_row():
     trainer = made("sarsa", num_envs=ENVS)
     rollout = trainer.collector.collect(5)
     seen, learn = [], trainer.algorithm.learn
-
-    def learned(data):
-        seen.append(data["next_action"].clone())
-        return learn(data)
-
-    trainer.algorithm.learn = learned
+    trainer.algorithm.learn = lambda data: (
+        seen.append(data["next_action"].clone()) or learn(data)
+    )
     trainer.update(rollout)
     ended = rollout["terminated"] | rollout["truncated"]
     for t in range(4):

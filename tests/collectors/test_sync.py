@@ -80,19 +80,12 @@ def test_advantages_are_the_same_in_every_mode(mode):
     envs = SyncVectorEnv([lambda: Counter(3)], autoreset_mode=mode)
     rollout, _ = collect(envs, 12)
     critic = torch.tensor([10.0, 1.0])
-    rollout["value"] = rollout["obs"] @ critic
-    advantage = gae(
-        rollout["reward"],
-        rollout["value"],
-        rollout["next_obs"] @ critic,
-        rollout["terminated"],
-        rollout["truncated"],
-        gamma=0.5,
-        gae_lambda=0.5,
-        valid=rollout.get("valid", None),
-    )
-    if "valid" in rollout.keys():  # noqa: SIM118
-        advantage = advantage[rollout["valid"]]
+    value, after = rollout["obs"] @ critic, rollout["next_obs"] @ critic
+    ends = rollout["terminated"], rollout["truncated"]
+    valid = rollout.get("valid", None)
+    advantage = gae(rollout["reward"], value, after, *ends, 0.5, 0.5, valid=valid)
+    if valid is not None:
+        advantage = advantage[valid]
     # Episode 0 ends by termination: values 0 1 2, rewards 1 2 3, nothing after.
     #   delta = 1 + .5*1 - 0, 2 + .5*2 - 1, 3 - 2 = 1.5, 2, 1
     # Episode 1 is cut at V(final_obs) = 13: values 10 11 12.
@@ -135,6 +128,13 @@ def test_memory_is_forgotten_where_an_observation_is_an_episodes_first(mode):
     assert np.array_equal(forgets[1:-1], firsts[1:])  # the very first is everywhere
 
 
+def ended(*rewards):
+    """A step that ends the episodes of all environments whose reward is not 0."""
+    reward = np.array(rewards, dtype=float)
+    ends = reward != 0
+    return SimpleNamespace(reward=reward, terminated=ends, truncated=ends, valid=None)
+
+
 def test_every_episode_of_every_process_counts_alike(monkeypatch):
     """One here of return 6, and in the other process three of 2."""
     device = torch.device("cpu")
@@ -142,20 +142,9 @@ def test_every_episode_of_every_process_counts_alike(monkeypatch):
     sums = []
     both = SimpleNamespace(all_reduce_sum=lambda x: sums.append(x.clone()) or sum(sums))
     monkeypatch.setattr(statistics, "ranks", lambda: both)
-    for own, reward in ((other, [2.0] * 3), (mine, [6.0])):
-        ends = np.ones(len(reward), dtype=bool)
-        step = SimpleNamespace(
-            reward=np.array(reward), terminated=ends, truncated=ends, valid=None
-        )
-        logs = own.update(step)
+    other.update(ended(2, 2, 2))
+    logs = mine.update(ended(6))
     assert logs == {"episode_return": 3.0, "episode_length": 1.0, "episodes": 4.0}
-
-
-def ended(reward):
-    """A step of one environment that ends its episode, unless its reward is 0."""
-    ends = np.array([reward != 0])
-    rewards = np.array([float(reward)])
-    return SimpleNamespace(reward=rewards, terminated=ends, truncated=ends, valid=None)
 
 
 def test_what_waits_for_other_processes_is_saved(monkeypatch):

@@ -116,14 +116,7 @@ def test_frozen_parameters_that_both_share_are_left_alone():
         weights.put(2)
 
 
-def test_a_part_of_another_shape_is_refused():
-    learner, _, weights = pair()
-    learner.many.append(torch.zeros(50))
-    with pytest.raises(RuntimeError, match=r"other parts .* make the trainer with"):
-        weights.put(1)
-
-
-def test_a_part_that_was_replaced_by_its_like_is_found():
+def test_a_part_that_was_replaced_by_its_like_is_found_and_others_are_refused():
     learner, actor, weights = pair()
     for number in range(len(learner.many)):
         learner.many[number] = nn.Parameter(torch.ones(50))
@@ -131,3 +124,6 @@ def test_a_part_that_was_replaced_by_its_like_is_found():
     weights.put(1)
     weights.take()
     assert actor.number() == 1
+    learner.many.append(torch.zeros(50))
+    with pytest.raises(RuntimeError, match=r"other parts .* make the trainer with"):
+        weights.put(2)

@@ -46,10 +46,6 @@ class Halved(gym.ActionWrapper):
         return self.env.unwrapped.expert() / 2
 
 
-def limited():
-    return TimeLimit(Middle(), 5)
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -60,7 +56,7 @@ def limited():
     ],
 )
 def test_of_each_environment(make):
-    envs = make([limited] * 3)
+    envs = make([lambda: TimeLimit(Middle(), 5)] * 3)
     obs, _ = envs.reset(seed=0)
     actions = expert_actions(envs)
     assert actions.dtype == np.float32

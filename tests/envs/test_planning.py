@@ -24,9 +24,6 @@ def test_by_hand():
     # V = 0.5 * 0.5 V + 0.5 gives 2/3; staying: -1 + 0.5 V.
     assert value == pytest.approx([2 / 3, 0])
     assert q_value == pytest.approx(np.array([[-2 / 3, 2 / 3], [0, 0]]))
-
-
-def test_a_policy_by_hand():
     # Half and half: V = 0.5 (-1 + 0.5 V) + 0.5 (0.25 V + 0.5) = -0.25 + 0.375 V.
     even = np.full((2, 2), 0.5)
     assert policy_evaluation(WALK, even, gamma=0.5) == pytest.approx([-0.4, 0])

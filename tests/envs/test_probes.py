@@ -86,8 +86,7 @@ def test_algorithms_learn_what_there_is_to_learn(name, algorithm):
     common |= {"learning_rate": 0.01, "gamma": 0.8, "hidden_sizes": (16,)}
     config = algorithm.Config(**(common | SETTINGS[algorithm]), eval_every=0)
     trainer = algorithm.Trainer(config)
-    for _ in trainer():
-        pass
+    list(trainer())
     answer = world(name).answer(config.gamma)
     with torch.no_grad():
         said = trainer.model.value(answer.obs)

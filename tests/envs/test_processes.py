@@ -89,19 +89,18 @@ def test_workers_draw_different_numbers_and_a_run_the_same_again():
         envs.close()
 
 
-def test_workers_have_one_thread_and_what_the_program_set():
+def test_workers_have_one_thread_and_what_the_program_set(monkeypatch):
     class Telling(Counter):
         def told(self):
             own = torch.get_num_threads(), torch.get_default_dtype()
             return *own, os.environ.get("TOLD")
 
-    os.environ["TOLD"] = "yes"
+    monkeypatch.setenv("TOLD", "yes")
     torch.set_default_dtype(torch.float64)
     try:
         envs = ProcessVectorEnv([Telling])
     finally:
         torch.set_default_dtype(torch.float32)
-        del os.environ["TOLD"]
     assert envs.call("told") == ((1, torch.float64, "yes"),)
     envs.close()
 

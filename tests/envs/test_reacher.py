@@ -83,9 +83,10 @@ def test_the_ball_is_where_it_is(angles, ball, size):
     if np.hypot(*(tip - ball)) < 0.04:
         assert red.max() > 40  # half hidden behind the fingertip
         return
-    yellow = np.hypot(*_offsets(tip, size)) * 2 * REACH / size < 0.02
-    red[yellow] = 0
     rows, columns = np.mgrid[:size, :size]
+    row, column = _pixel(tip, size)
+    yellow = np.hypot(rows - row, columns - column) * 2 * REACH / size < 0.02
+    red[yellow] = 0
     centre = [(red * axis).sum() / red.sum() for axis in (rows, columns)]
     assert centre == pytest.approx(_pixel(ball, size), abs=0.35)
 
@@ -94,12 +95,6 @@ def _pixel(place, size):
     """Row and column, counted from the middle of the first pixel."""
     x, y = (place * [1, -1] + REACH) / (2 * REACH) * size - 0.5
     return [y, x]
-
-
-def _offsets(place, size):
-    row, column = _pixel(place, size)
-    rows, columns = np.mgrid[:size, :size]
-    return rows - row, columns - column
 
 
 @pytest.mark.parametrize("seed", [0, 7])

