@@ -216,9 +216,12 @@ class Lasting(TorchVectorEnv):
     single_action_space = Box(-1, 1, ())
     noise_size = 1
 
+    def __init__(self, num_envs=1, **kwargs):
+        super().__init__(num_envs, **kwargs)
+        self.length = self.parameter("length", torch.arange(num_envs) + 2)
+
     def initial_state(self, noise):
-        length = torch.arange(noise.shape[-1], dtype=noise.dtype) + 2
-        return torch.stack((noise[0], length, torch.zeros_like(length)))
+        return torch.stack((noise[0], self.length, torch.zeros_like(self.length)))
 
     def dynamics(self, state, action):
         start, length, step = state
@@ -227,6 +230,28 @@ class Lasting(TorchVectorEnv):
 
     def observe(self, state):
         return torch.stack((state[0], state[2]), dim=1)
+
+
+class OneLasting(gym.Env):
+    """One of them, as an object."""
+
+    observation_space = Box(-1000, 1000, (2,))
+    action_space = Box(-1, 1, ())
+
+    def __init__(self, length):
+        self.length = length
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.start, self.time = float(self.np_random.random()), 0
+        return self._obs(), {}
+
+    def step(self, action):
+        self.time += 1
+        return self._obs(), float(self.time), self.time >= self.length, False, {}
+
+    def _obs(self):
+        return np.array([self.start, self.time], np.float32)
 
 
 class Steps(gym.Env[np.ndarray, int]):

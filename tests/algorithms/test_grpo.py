@@ -109,13 +109,6 @@ def test_the_mean_gradient_on_a_bandit_is_that_of_the_expected_return(size):
     torch.testing.assert_close(shrunk, wanted * (size - 1) / size)
 
 
-def moved(algorithm, data):
-    """Let the policy have moved from the one that acted."""
-    data["log_prob"] -= torch.tensor([0.3, -0.1, 0.05]).expand_as(data["log_prob"])
-    mask = algorithm.model.written(data["action"].flatten(0, 1))
-    data["log_prob"] *= mask.view(data["log_prob"].shape)
-
-
 ACTION = [[[1, 2, 0]], [[2, 0, 0]]]  # of three tokens and of two
 RATIO = [[0.3, -0.1, 0.05], [0.3, -0.1]]  # logarithms
 ADVANTAGE = [1.0, -2.0]
@@ -132,9 +125,12 @@ def gains(log_ratios, low=0.2, high=0.2):
 
 
 def loss_of(module, **options):
+    """Where the policy has moved from the one that acted."""
     algorithm = algorithm_of(module, Lettered(3), num_steps=1, **options)
     data = answers(algorithm, ACTION, ADVANTAGE)
-    moved(algorithm, data)
+    data["log_prob"] -= torch.tensor([0.3, -0.1, 0.05]).expand_as(data["log_prob"])
+    mask = algorithm.model.written(data["action"].flatten(0, 1))
+    data["log_prob"] *= mask.view(data["log_prob"].shape)
     logs = algorithm.loss(data)[1]
     gap = sum(abs(x) for row in RATIO for x in row) / 5
     assert logs["sampling_gap"].item() == pytest.approx(gap), "of all tokens"
@@ -498,26 +494,18 @@ POLES = {"env_id": "yieldrl/CartPole-v1", "env_kwargs": {"max_episode_steps": 14
 POLES |= {"num_envs": 8, "num_steps": 14, "total_steps": 14 * 8 * 20}
 
 
-def trained(**options):
-    trainer = trainer_of(dapo, **POLES | options)
-    return trainer, train_logs(trainer)
-
-
-def begun(logs):
-    """The first log of each rollout: how far learning is, and what share differs."""
+def begun(**options):
+    """Of each rollout what share of its groups differs, and whether it is learned."""
     name = "grpo/informative_groups"
-    return [
-        (log["learn_step"], float(log["logs"][name]), "loss" in log["logs"])
-        for log in logs
-        if name in log["logs"]
-    ]
+    logs = [log["logs"] for log in train_logs(trainer_of(dapo, **POLES | options))]
+    return [(float(log[name]), "loss" in log) for log in logs if name in log]
 
 
 def test_it_learns_when_enough_episodes_are_of_groups_that_differ():
     """Eight of eight environments, of which two make a group."""
-    rollouts, kept, learned = begun(trained()[1]), 0, 0
+    rollouts, kept, learned = begun(), 0, 0
     assert len(rollouts) == 20
-    for i, (_, share, learns) in enumerate(rollouts):
+    for i, (share, learns) in enumerate(rollouts):
         kept += 1  # rollouts, of all of which that is the share
         found = 8 * share * kept
         assert learns == (found >= 8 or (i == 19 and found > 0))
@@ -548,10 +536,10 @@ def test_all_that_was_kept_is_learned_from_by_the_policy_that_acted():
     [({"max_rollouts": 1}, 1), ({"max_rollouts": 3, "batch_episodes": 1000}, 3)],
 )
 def test_how_long_it_waits_is_bounded(options, waits):
-    rollouts = begun(trained(**options)[1])
-    for i, (_, _, learns) in enumerate(rollouts[:18]):
+    rollouts = begun(**options)
+    for i, (_, learns) in enumerate(rollouts[:18]):
         assert not learns or (i + 1) % waits == 0
-    assert any(learns for *_, learns in rollouts)
+    assert any(learns for _, learns in rollouts)
 
 
 def test_a_saved_run_has_what_it_kept(tmp_path):

@@ -73,12 +73,11 @@ class TestSchedule:
         one.algorithm.load_state_dict(
             {**one.algorithm.state_dict(), **other.algorithm.state_dict()}
         )
-        torch.manual_seed(0)
-        first = [log["loss"] for log in trained(one)]
-        torch.manual_seed(0)
-        second = [log["loss"] for log in trained(other)]
-        assert len(first) == len(second) > 0
-        assert first == second
+        losses = []
+        for trainer in (one, other):
+            torch.manual_seed(0)
+            losses.append([log["loss"] for log in trained(trainer)])
+        assert losses[0] == losses[1] != []
 
 
 def test_imagined_actions_are_drawn_from_the_policy():

@@ -144,9 +144,8 @@ def test_an_expert_is_cloned_first_and_plays_every_episode_once():
         if len(logs) == 5:
             first = cloning.buffer.rollout()["obs", "rgb"][0].flatten(1)
             assert len(first.unique(dim=0)) == 8, "no two of a group alike"
-    assert [log["logs"]["phase"] for log in logs] == sorted(
-        log["logs"]["phase"] for log in logs
-    )
+    phases = [log["logs"]["phase"] for log in logs]
+    assert phases == sorted(phases)
     steps = {int(log["sample_step"]) for log in logs if log["logs"]["phase"] == 1.0}
     assert (min(steps), max(steps)) == (40, 160)
     rates = [log["logs"]["learning_rate"] for log in logs if log["log_type"] == "train"]

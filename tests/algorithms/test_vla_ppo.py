@@ -23,11 +23,12 @@ SMALL |= {"demonstration_steps": 0, "eval_every": 0}
 config = partial(config_of, vla_ppo, **SMALL)
 
 
-def algorithm(**options):
+def algorithm(module=vla_ppo, **options):
     """Of a policy of chunks of 3 choices between 2."""
     torch.manual_seed(0)
     model = Tokens(Box(-9, 9, (4,)), MultiDiscrete([2, 2, 2]))
-    return vla_ppo.Algorithm(model, config(chunk_length=3, **options))
+    options = {**SMALL, "chunk_length": 3, **options}
+    return module.Algorithm(model, config_of(module, **options))
 
 
 def minibatch(size=5):

@@ -1,6 +1,7 @@
 """PPO for policies of many tokens, steadied: each part by hand, and turned off."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -13,25 +14,21 @@ from torch import nn
 from yieldrl.algorithms import ppo, vla_ppo, vla_ppo_steady
 
 from .test_vla_ppo import SMALL as COMMON
+from .test_vla_ppo import algorithm as algorithm_of
 from .test_vla_ppo import minibatch
 
 SMALL = {**COMMON, "collection": "sync"}
 OFF = {"clip_high": None, "dual_clip": None, "decoupled": False, "huber_delta": None}
 
 
-def algorithm(module=vla_ppo_steady, **options):
-    """Of a policy of chunks of 3 choices between 2."""
-    torch.manual_seed(0)
-    model = Tokens(Box(-9, 9, (4,)), MultiDiscrete([2, 2, 2]))
-    return module.Algorithm(
-        model, config_of(module, **SMALL, chunk_length=3, **options)
-    )
+algorithm = partial(algorithm_of, vla_ppo_steady, collection="sync")
 
 
 def test_turned_off_it_is_vla_ppo_bitwise():
     runs = []
     for module, options in ((vla_ppo, {}), (vla_ppo_steady, OFF)):
-        own = algorithm(module, **options, ratio_level="chunk")
+        options |= {"collection": "sync", "ratio_level": "chunk"}
+        own = algorithm_of(module, **options)
         runs.append([plain({"logs": own.learn(minibatch())}) for _ in range(3)])
     assert runs[0] == runs[1]
 

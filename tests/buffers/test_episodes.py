@@ -47,11 +47,10 @@ def test_it_counts_the_first_episodes_of_each_environment(play):
         # 2 terminates, 3 truncates.
         buffer.add(step_of(number, [x == 2 for x in step], [x == 3 for x in step]))
         ended = [e + (x >= 2) for e, x in zip(ended, step, strict=True)]
-        if all(e >= share for e, share in zip(ended, shares, strict=True)):
+        whole = all(e >= share for e, share in zip(ended, shares, strict=True))
+        if whole:
             break
-    assert buffer.full == all(
-        e >= share for e, share in zip(ended, shares, strict=True)
-    )
+    assert buffer.full == whole
     episodes = buffer.episodes()
     assert episodes["valid"].tolist() == valid
     assert "next_obs" not in episodes.keys()  # noqa: SIM118

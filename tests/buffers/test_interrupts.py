@@ -39,7 +39,7 @@ def step(number, **changes):
     }
 
 
-def interrupted(function, after):
+def interrupted(after, function, *arguments):
     """Call it, with Ctrl-C at that instruction of the buffers' code, if it gets there.
 
     Returns:
@@ -63,7 +63,7 @@ def interrupted(function, after):
     sys._getframe().f_trace_opcodes = True  # else Python 3.12 tells of none at first
     sys.settrace(trace)
     try:
-        function()
+        function(*arguments)
     except KeyboardInterrupt:
         return True
     finally:
@@ -98,7 +98,7 @@ def test_a_step_that_was_interrupted_is_not_counted(kind):
     for after in range(0, 100_000, 7):
         buffer = buffer_of(kind)
         buffer.add(step(0))
-        hit = interrupted(lambda buffer=buffer: buffer.add(step(99)), after)
+        hit = interrupted(after, buffer.add, step(99))
         if not hit:
             break
         if len(buffer) == 1:  # else the last instruction was done
@@ -113,7 +113,7 @@ def test_an_episode_that_was_interrupted_ends_once():
     ends = {"terminated": np.ones(ENVS, bool)}
     for after in range(0, 100_000, 5):
         buffer = buffer_of(EpisodeBuffer, 2)
-        hit = interrupted(lambda buffer=buffer: buffer.add(step(0, **ends)), after)
+        hit = interrupted(after, buffer.add, step(0, **ends))
         if len(buffer) == 0:
             assert not buffer.full
             buffer.add(step(0, terminated=np.array([True, False])))
@@ -142,7 +142,7 @@ def test_a_torn_row_of_a_ring_is_never_drawn(kind, n_step, rows):
             buffer.add(step(number))
         if after % 2:
             buffer.sample(8)
-        hit = interrupted(lambda buffer=buffer: buffer.add(step(99)), after)
+        hit = interrupted(after, buffer.add, step(99))
         if not hit:
             break
         if buffer._written > rows:
@@ -167,11 +167,8 @@ def test_priorities_that_were_interrupted_still_sum_up():
         for number in range(4):
             buffer.add(step(number))
         batch = buffer.sample(8)
-
-        def learn(buffer=buffer, batch=batch):
-            buffer.update_priorities(batch["index"], batch["reward"])
-
-        hit = interrupted(learn, after)
+        errors = batch["index"], batch["reward"]
+        hit = interrupted(after, buffer.update_priorities, *errors)
         buffer.sample(4)
         tree = buffer._tree
         torch.testing.assert_close(tree.total(), tree.leaves.sum())
@@ -196,12 +193,12 @@ def test_passes_go_on_where_they_were_interrupted():
         buffer, seen = buffer_of(RolloutBuffer, 3), {}
         for number in range(3):
             buffer.add(step(number))
-        hit = interrupted(lambda b=buffer, s=seen: train(b, s), after)
+        hit = interrupted(after, train, buffer, seen)
         train(buffer, seen)
         assert sorted(seen) == [0, 1, 2, 3]
         for epoch in (0, 2):
             assert sorted(seen[epoch] + seen[epoch + 1]) == [0, 0, 1, 1, 2, 2]
-        interrupted(buffer.clear, after % 9)
+        interrupted(after % 9, buffer.clear)
         buffer.clear()
         assert (len(buffer), buffer.minibatches, buffer.exhausted) == (0, None, False)
         if not hit:

@@ -169,9 +169,6 @@ def test_discounts_of_transitions_multiply():
         8,
     ]
     assert batch["discount"].tolist() == [0.5**4, 0.5**6, 0.5**4, 0.5**3]
-
-
-def test_single_steps_keep_their_discount():
-    buffer = ReplayBuffer(4, VECTOR, Discrete(2), num_envs=1, gamma=0.9)
+    buffer = buffer_of(n_step=1)  # single steps keep their discount
     buffer.add(step(0, discount=np.array([0.25], np.float32)))
     assert buffer.sample(2)["discount"].tolist() == [0.25, 0.25]

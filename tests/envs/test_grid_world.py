@@ -1,4 +1,4 @@
-"""The grid's rules one by one, its sentences, and that one must listen to them."""
+"""The grid's rules one by one, its sentences, and its expert, who avoids others."""
 
 import gymnasium
 import pytest
@@ -7,8 +7,13 @@ from gymnasium.spaces import Box, Dict, MultiDiscrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from yieldrl.envs.conformance import _NoWaiting
 from yieldrl.envs.grid_world import COLORS, KINDS, GoToVectorEnv, views
-from yieldrl.envs.grid_world.objects import EAST, NORTH, SOUTH, WEST
+from yieldrl.envs.grid_world.objects import (
+    EAST,
+    cells_ahead,
+    first_moves,
+)
 
 RED_SQUARE, BLUE_CIRCLE = map(KINDS.index, (("red", "square"), ("blue", "circle")))
 
@@ -46,19 +51,15 @@ def test_what_is_seen():
     assert obs["instruction"][0, -1] == 0  # one word less
 
 
-class Grid:
-    """The rules again, one grid at a time, on rows and columns."""
-
-    def __init__(self, size, agent, goal, wrong):
-        self.size, self.place, self.goal, self.wrong = size, agent, goal, wrong
-
-    def step(self, action):
-        row, column = self.place
-        row += {NORTH: -1, SOUTH: 1}.get(action, 0)
-        column += {WEST: -1, EAST: 1}.get(action, 0)
-        if 0 <= row < self.size[0] and 0 <= column < self.size[1]:
-            self.place = row, column
-        return float(self.place == self.goal), self.place in (self.goal, *self.wrong)
+def neighbours(cell, height, width):
+    """Where the four moves lead, walls hold."""
+    row, column = divmod(cell, width)
+    return [
+        max(row - 1, 0) * width + column,
+        row * width + min(column + 1, width - 1),
+        min(row + 1, height - 1) * width + column,
+        row * width + max(column - 1, 0),
+    ]
 
 
 @settings(max_examples=30)
@@ -73,24 +74,15 @@ def test_it_equals_the_rules(seed, size, actions):
         3, height=height, width=width, num_objects=2, autoreset_mode="Disabled"
     )
     envs.reset(seed=seed)
-    place = lambda cell: divmod(int(cell), width)  # noqa: E731
-    goal = envs.state["goal"].tolist()
-    grids = [
-        Grid(
-            size,
-            place(envs.state["agent"][i]),
-            place(envs.state["objects"][g, i]),
-            [place(envs.state["objects"][1 - g, i])],
-        )
-        for i, g in enumerate(goal)
-    ]
+    cells, objects = envs.state["agent"].tolist(), envs.state["objects"].T.tolist()
+    goals = [row[g] for row, g in zip(objects, envs.state["goal"], strict=True)]
     for action in actions:
         obs, reward, terminated, *_ = envs.step(torch.full((3,), action))
-        expected = [grid.step(action) for grid in grids]
-        assert reward.tolist() == [r for r, _ in expected]
-        assert terminated.tolist() == [ended for _, ended in expected]
+        cells = [neighbours(cell, height, width)[action] for cell in cells]
+        assert reward.tolist() == [cells[i] == goals[i] for i in range(3)]
+        assert terminated.tolist() == [cells[i] in objects[i] for i in range(3)]
         agents = obs["image"][..., 0].nonzero().tolist()
-        assert agents == [[i, *grid.place] for i, grid in enumerate(grids)]
+        assert agents == [[i, *divmod(cells[i], width)] for i in range(3)]
         if terminated.any():
             return
 
@@ -147,3 +139,100 @@ def test_its_picture():
     assert dark[:32, :32].any()  # the agent
     assert dark[32:, :32].any()  # the frame around the goal
     assert not dark[:, 32:].any()
+
+
+CPU = torch.device("cpu")
+
+
+def distances(goal, barred, height, width):
+    """Steps to the goal by breadth-first search, for each cell that has a way."""
+    found, front = {goal: 0}, [goal]
+    for cell in front:
+        for there in neighbours(cell, height, width):
+            if there not in found and there not in barred:
+                found[there] = found[cell] + 1
+                front.append(there)
+    return found
+
+
+@given(
+    size=st.tuples(st.integers(1, 5), st.integers(2, 5)),
+    chooser=st.randoms(use_true_random=False),
+)
+@settings(max_examples=150)
+def test_it_is_the_first_of_the_best_moves(size, chooser):
+    height, width = size
+    cells = list(range(height * width))
+    count = chooser.randint(1, len(cells) - 1)
+    start, goal, *others = chooser.sample(cells, count + 1)
+    barred = torch.tensor([goal, *others]).unsqueeze(1)
+    one = torch.tensor([start]), torch.tensor([goal])
+    (move,) = first_moves(*one, barred, cells_ahead(height, width, CPU)).tolist()
+    steps = distances(goal, others, height, width)
+    there = neighbours(start, height, width)
+    if start in steps:
+        assert move == min(range(4), key=lambda m: steps.get(there[m], 1000))
+    elif any(cell not in others for cell in there):
+        assert there[move] not in others
+
+
+def test_a_way_through_all_cells():
+    """A snake: the only way leads along every second row, back and forth."""
+    height, width = 7, 5
+    barred = [cell for row in (1, 5) for cell in range(row * width, row * width + 4)]
+    barred += range(3 * width + 1, 4 * width)
+    place, goal, steps = 0, 6 * width, 0
+    walls = torch.tensor(barred).unsqueeze(1)
+    while place != goal:
+        one = torch.tensor([place]), torch.tensor([goal])
+        (move,) = first_moves(*one, walls, cells_ahead(height, width, CPU)).tolist()
+        place = neighbours(place, height, width)[move]
+        steps += 1
+        assert place not in barred
+        assert steps <= height * width
+    assert steps == 6 + 4 * 4
+
+
+def test_it_never_waits_and_changes_nothing():
+    envs = GoToVectorEnv(8)
+    envs.reset(seed=0)
+    before = envs.state_dict()
+    with _NoWaiting():
+        first = envs.expert()
+    assert first.dtype == torch.int64
+    assert torch.equal(first, envs.expert())
+    for key, value in envs.state_dict()["state"].items():
+        assert torch.equal(before["state"][key], value)
+
+
+def test_where_no_way_is_left_it_keeps_away():
+    """The goal is in the corner on the right, with others on both sides of it.
+
+    .  agent  other  goal
+    .  .      .      other
+    """
+    envs = GoToVectorEnv(1, height=2, width=4, wrong_reward=-1.0)
+    envs.reset(seed=0)
+    envs.state["agent"][:], envs.state["goal"][:] = 1, 0
+    envs.state["objects"] = torch.tensor([[3], [2], [7]])
+    for t in range(50):
+        assert envs.expert().item() != EAST or envs.state["agent"].item() != 1
+        _, reward, terminated, truncated, _ = envs.step(envs.expert())
+        assert (reward.item(), terminated.item()) == (0, False)
+        assert truncated.item() == (t == 49)
+
+
+def test_it_always_arrives_where_there_is_a_way():
+    envs = GoToVectorEnv(256, height=5, width=5, autoreset_mode="Disabled")
+    envs.reset(seed=0)
+    expected = []
+    goals, state = envs.state["goal"].tolist(), envs.state
+    for start, goal, row in zip(state["agent"], goals, state["objects"].T, strict=True):
+        others = {*row.tolist()} - {int(row[goal])}
+        expected.append(distances(int(row[goal]), others, 5, 5).get(int(start), 99))
+    ways = torch.tensor(expected)
+    for step in range(1, 25):
+        *_, info = envs.step(envs.expert())
+        assert torch.equal(info["success"] & (ways >= step), ways == step)
+        envs._ended.zero_()  # what comes after an end does not count
+    assert (ways == 99).sum() <= 3

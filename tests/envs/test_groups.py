@@ -1,16 +1,14 @@
 """Groups of environments that begin together: exact steps, in every autoreset mode."""
 
 from functools import partial
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from torch import Tensor
-from worlds import Idle, Lasting, goes_on_bitwise
+from worlds import Idle, Lasting, OneLasting, goes_on_bitwise
 
 from yieldrl.buffers import RolloutBuffer
 from yieldrl.collectors import SyncCollector
@@ -31,34 +29,10 @@ from yieldrl.envs.wrappers.chunks import longest_episode
 SAME_STEP = AutoresetMode.SAME_STEP
 
 
-class One(gym.Env[Any, Any]):
-    """One of them, as an object."""
-
-    observation_space = Box(-1000, 1000, (2,))
-    action_space = Box(-1, 1, ())
-
-    def __init__(self, length):
-        self.length = length
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.start, self.time = float(self.np_random.random()), 0
-        return self._obs(), {}
-
-    def step(self, action):
-        self.time += 1
-        return self._obs(), float(self.time), self.time >= self.length, False, {}
-
-    def _obs(self):
-        return np.array([self.start, self.time], np.float32)
-
-
 def lasting(kind, mode=SAME_STEP):
-    functions = [partial(One, 2 + i) for i in range(4)]
+    functions = [partial(OneLasting, 2 + i) for i in range(4)]
     if kind == "torch":
-        envs = Lasting(4, autoreset_mode=mode)
-        envs._can_branch = False  # all columns, so that each knows its length
-        return envs
+        return Lasting(4, autoreset_mode=mode)
     if kind == "serial":
         return SerialVectorEnv(functions)
     if kind == "process":

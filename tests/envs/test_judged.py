@@ -1,11 +1,12 @@
-"""Rewards by a judge, with the true ones beside them."""
+"""Rewards by a judge, with the true ones beside them, and of success alone."""
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
 from factories import train_logs, trainer_of
-from gymnasium.vector import AutoresetMode
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from judges import time_and_action, upright
 from worlds import Lasting, goes_on_bitwise
 
@@ -13,7 +14,12 @@ from yieldrl.algorithms import ppo
 from yieldrl.core import Config
 from yieldrl.envs import make_eval
 from yieldrl.envs.names import find_function
-from yieldrl.envs.wrappers import GroupStarts, JudgedReward, TorchToNumpy
+from yieldrl.envs.wrappers import (
+    GroupStarts,
+    JudgedReward,
+    SuccessReward,
+    TorchToNumpy,
+)
 
 
 def lasting(kind="torch", mode=AutoresetMode.SAME_STEP):
@@ -82,3 +88,56 @@ def test_a_judge_is_found_by_its_name():
     for name in ("judges:nobody", "upright", ":", "no_such_module:f"):
         with pytest.raises(ValueError, match="name my_module:function"):
             find_function("judge", name, "(obs, action)")
+
+
+class Falling(gymnasium.Env):
+    """A height that falls by 1 a step to 0; rewards everywhere, success at the end."""
+
+    observation_space = Box(0, 99, (1,), np.float32)
+    action_space = Box(-1, 1, (2,))
+
+    def __init__(self, silent=False):
+        self.silent = silent
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.height = 5.0
+        return np.array([self.height], np.float32), {}
+
+    def step(self, action):
+        self.height -= 1
+        ended = self.height == 0
+        info = {} if self.silent else {"success": bool(ended and action[0] > 0)}
+        return np.array([self.height], np.float32), 7.0, ended, False, info
+
+
+def test_only_an_end_in_success_is_rewarded():
+    for mode in AutoresetMode:
+        envs = SuccessReward(SyncVectorEnv([Falling, Falling], autoreset_mode=mode))
+        envs.reset(seed=0)
+        actions = np.array([[1.0, 0.0], [-1.0, 0.0]], np.float32)
+        rewards = [envs.step(actions)[1].tolist() for _ in range(5)]
+        assert rewards == [[0, 0]] * 4 + [[1, 0]]
+
+
+def test_tensors_are_rewarded_likewise():
+    go = gymnasium.make_vec("yieldrl/GoTo-v1", num_envs=32, wrong_reward=-0.5)
+    envs = SuccessReward(go)
+    envs.reset(seed=0)
+    generator, seen = torch.Generator().manual_seed(0), set()
+    for _ in range(30):
+        action = torch.randint(4, (32,), generator=generator)
+        _, reward, terminated, _, info = envs.step(action)
+        assert torch.equal(reward, (info["success"] & terminated).float())
+        seen |= set(reward.tolist())
+    assert seen == {0.0, 1.0}
+
+
+def test_who_does_not_say_what_a_success_is_is_refused():
+    envs = SuccessReward(SyncVectorEnv([lambda: Falling(silent=True)]))
+    envs.reset(seed=0)
+    actions = np.zeros((1, 2), np.float32)
+    for _ in range(4):
+        assert envs.step(actions)[1].tolist() == [0]
+    with pytest.raises(ValueError, match="does not say in its info what a success is"):
+        envs.step(actions)

@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from factories import plain, trainer_of
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from worlds import blind
+from worlds import Lasting, OneLasting, blind
 
 from yieldrl.algorithms import dqn, ppo
 from yieldrl.collectors.stepping import Stepper
@@ -35,46 +34,27 @@ SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED
 
 
-class TorchCounter(TorchVectorEnv):
-    """Observation `[length, step]`; environment i's episodes last 2 + i steps.
+class TorchCounter(Lasting):
+    """Observation `[length, step]`; the reward is the step times the action."""
 
-    The reward is the step's number times the action. Ends by termination.
-    """
-
-    single_observation_space = Box(-1000, 1000, (2,))
     single_action_space = Box(-100, 100, ())
-    noise_size = 1
-
-    def __init__(self, num_envs, **kwargs):
-        super().__init__(num_envs, **kwargs)
-        self.length = self.parameter("length", torch.arange(num_envs) + 2)
-
-    def initial_state(self, noise):
-        return torch.stack((self.length, torch.zeros_like(self.length)))
 
     def dynamics(self, state, action):
-        length, step = state
-        state = torch.stack((length, step + 1))
-        return state, (step + 1) * action, step + 1 >= length
+        state, reward, ended = super().dynamics(state, action)
+        return state, reward * action, ended
+
+    def observe(self, state):
+        return state[1:].T.contiguous()
 
 
-class NumpyCounter(gym.Env[Any, Any]):
-    """A single environment that counts as `Counter` does."""
+class NumpyCounter(OneLasting):
+    """A single environment that counts as `TorchCounter` does."""
 
-    observation_space = Box(-1000, 1000, (2,))
     action_space = Box(-100, 100, ())
 
-    def __init__(self, length):
-        self.length = length
-
-    def reset(self, *, seed=None, options=None):
-        self.time = 0
-        return self._obs(), {}
-
     def step(self, action):
-        self.time += 1
-        reward = float(self.time * action)
-        return self._obs(), reward, self.time >= self.length, False, {}
+        obs, reward, *ends = super().step(action)
+        return obs, reward * float(action), *ends
 
     def _obs(self):
         return np.array([self.length, self.time], np.float32)
