@@ -26,10 +26,9 @@ SMALL = {"demonstration_steps": 40, "eval_every": 0, "num_envs": 2}
 config_of = partial(factories.config_of, behavior_cloning, **SMALL)
 
 
-def algorithm_of(**options):
-    return factories.algorithm_of(
-        behavior_cloning, VECTOR, Discrete(3), **{**SMALL, **options}
-    )
+algorithm_of = partial(
+    factories.algorithm_of, behavior_cloning, VECTOR, Discrete(3), **SMALL
+)
 
 
 def trained(trainer):

@@ -144,9 +144,7 @@ def test_a_loop_of_short_rollouts_before_which_the_thread_was_far_ahead():
 
 
 @BOTH
-def test_a_rollout_can_begin_with_new_episodes_and_what_they_came_to_is_kept(
-    collection,
-):
+def test_a_rollout_can_begin_with_new_episodes_and_tells_of_them(collection):
     config = config_of(ppo, collection=collection)
     trainer = ppo.Trainer(config, envs=SerialVectorEnv([lambda: Counter(3)] * ENVS))
     steps, told = [], []
