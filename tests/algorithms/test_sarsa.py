@@ -114,9 +114,8 @@ class TestOnPolicy:
         assert ends == {"terminated", "truncated"}
 
     def test_it_is_the_textbooks_loop(self):
-        config = sarsa.Config(
-            total_steps=2000, learning_rate=0.3, visit_power=0.0, eval_every=0
-        )
+        options = {"learning_rate": 0.3, "visit_power": 0.0, "eval_every": 0}
+        config = sarsa.Config(total_steps=2000, **options)
         trainer = Recording(config, envs=cliff)
         list(trainer())
         table = np.zeros((48, 4))
