@@ -18,9 +18,7 @@ TINY |= {"total_steps": 96, "eval_every": 0, "device": "cpu"}
 
 def until_learning(run):
     """The data of the first minibatches."""
-    for log in run():
-        if log["log_type"] == "train":
-            break
+    next(log for log in run() if log["log_type"] == "train")
     return run.buffer.minibatches.data
 
 

@@ -26,10 +26,9 @@ SMALL = {"demonstration_steps": 40, "eval_every": 0, "num_envs": 2}
 config_of = partial(factories.config_of, behavior_cloning, **SMALL)
 
 
-def algorithm_of(**options):
-    return factories.algorithm_of(
-        behavior_cloning, VECTOR, Discrete(3), **{**SMALL, **options}
-    )
+algorithm_of = partial(
+    factories.algorithm_of, behavior_cloning, VECTOR, Discrete(3), **SMALL
+)
 
 
 def trained(trainer):
@@ -194,9 +193,8 @@ def test_the_rate_warms_up_and_falls_if_it_is_to(anneal, rates):
     options = {"warmup_steps": 3, "anneal_learning_rate": anneal}
     trainer = behavior_cloning.Trainer(config_of(learn_steps=4, **options))
     own, learn = [], trainer.agent.learn
-    trainer.agent.learn = lambda data: (
-        own.append(trainer.algorithm.learning_rate) or learn(data)
-    )
+    algorithm = trainer.algorithm
+    trainer.agent.learn = lambda x: own.append(algorithm.learning_rate) or learn(x)
     trained(trainer)
     assert own == pytest.approx([trainer.config.learning_rate * x for x in rates])
 

@@ -44,9 +44,8 @@ class TestModel:
         algorithm = algorithm_of([[CERTAIN, EVEN], [LOW, HIGH]], [[EVEN, EVEN]])
         model, obs = algorithm.model, torch.tensor([[0.0], [1.0]])
         assert algorithm.predict(obs).tolist() == [0, 1]
-        torch.testing.assert_close(
-            model.value(obs), torch.tensor([[2.0, 1.5], [0.5, 2.5]])
-        )
+        expected = torch.tensor([[2.0, 1.5], [0.5, 2.5]])
+        torch.testing.assert_close(model.value(obs), expected)
         action = torch.tensor([1, 0])
         torch.testing.assert_close(model.value(obs, action), torch.tensor([1.5, 0.5]))
         assert model.logits(obs).shape == (2, 2, 4)

@@ -50,9 +50,8 @@ def test_a_copy_trains_and_goes_on(monkeypatch, capsys):
     # An edit of the copy is what runs, and though the folder is not in the path, as in
     # the program `yieldrl`: its checkpoint says where its trainer is found.
     forget_copies()
-    monkeypatch.setattr(
-        sys, "path", [p for p in sys.path if p not in ("", os.getcwd())]
-    )
+    others = [p for p in sys.path if p not in ("", os.getcwd())]
+    monkeypatch.setattr(sys, "path", others)
     path = Path("my_ppo/trainer.py")
     path.write_text(path.read_text() + '\nprint("edited my_ppo")\n')
     run = str(Path("runs/mine"))

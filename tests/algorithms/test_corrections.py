@@ -18,7 +18,7 @@ each = pytest.mark.parametrize("name", KINDS)
 PLAIN = {"normalize_reward": False, "normalize_advantage": False}
 
 
-def algorithm_of(name, action_space=Discrete(3), package=ppo, space=None, **kwargs):  # noqa: B008
+def algorithm_of(name, package=ppo, **kwargs):
     """An algorithm of PPO's family with a correction: a class of both."""
     kind, config_class = KINDS[name], package.Config
     algorithm_class = package.Algorithm
@@ -28,8 +28,8 @@ def algorithm_of(name, action_space=Discrete(3), package=ppo, space=None, **kwar
         algorithm_class = type("Algorithm", (kind.Algorithm, package.Algorithm), {})
     config = config_class(**{**PLAIN, **kwargs})
     torch.manual_seed(0)
-    space = Box(-1, 1, (3,)) if space is None else space
-    return algorithm_class(package.Model(space, action_space, config), config)
+    model = package.Model(Box(-1, 1, (3,)), Discrete(3), config)
+    return algorithm_class(model, config)
 
 
 @torch.no_grad()
@@ -102,9 +102,8 @@ class TestPrepare:
         rollout = acted_by(algorithm, rollout_of(ends=0.1))
         recorded = rollout["log_prob"].clone()
         prepared, now = algorithm.prepare(rollout), looks(algorithm, rollout)[0]
-        advantage, returns = vtrace(
-            now - recorded, *steps_of(algorithm, rollout), 0.99, 0.95
-        )
+        steps = steps_of(algorithm, rollout)
+        advantage, returns = vtrace(now - recorded, *steps, 0.99, 0.95)
         torch.testing.assert_close(prepared["advantage"], advantage)
         torch.testing.assert_close(prepared["returns"], returns)
         assert torch.equal(prepared["log_prob"], now)
@@ -136,9 +135,8 @@ def test_the_first_gradient_is_the_same(name, recorded):
     data = algorithm.prepare(plain).flatten(0, 1)
     for key in ("log_prob", "value", "advantage", "returns"):
         torch.testing.assert_close(data[key], expected[key])
-    for mine, its in zip(
-        gradients(algorithm, data), gradients(clip, expected), strict=True
-    ):
+    pairs = zip(gradients(algorithm, data), gradients(clip, expected), strict=True)
+    for mine, its in pairs:
         assert its.abs().sum() > 0
         torch.testing.assert_close(mine, its, rtol=1e-4, atol=1e-6)
 

@@ -23,10 +23,9 @@ FOLLOW |= {"hidden_sizes": (32,), "learning_rate": 3e-3, "eval_every": 0}
 def set_line(layers, weight, bias):
     """Make layers without a hidden one `x -> weight . x + bias`."""
     with torch.no_grad():
-        layers.layers[0].weight.copy_(
-            torch.tensor(weight).reshape_as(layers.layers[0].weight)
-        )
-        layers.layers[0].bias.fill_(bias)
+        first = layers.layers[0]
+        first.weight.copy_(torch.tensor(weight).reshape_as(first.weight))
+        first.bias.fill_(bias)
 
 
 def algorithm_of(**kwargs):
@@ -41,9 +40,8 @@ def algorithm_of(**kwargs):
 
 def batch(obs, action, reward, next_obs, terminated):
     action = torch.tensor(action).unsqueeze(1)
-    return steps(
-        reward, obs=obs, action=action, next_obs=next_obs, terminated=terminated
-    )
+    told = {"obs": obs, "next_obs": next_obs, "terminated": terminated}
+    return steps(reward, action=action, **told)
 
 
 class TestMathematics:
@@ -166,9 +164,7 @@ def test_the_critic_learns_where_the_action_led():
     assert data["terminated"].all()
 
 
-@pytest.mark.parametrize(
-    ("module", "count"), [(ddpg, 2), (sac, 3)], ids=["ddpg", "sac"]
-)
+@pytest.mark.parametrize(("module", "count"), [(ddpg, 2), (sac, 3)])
 def test_the_learning_rate_of_all_optimizers_can_be_set(module, count):
     algorithm = trainer_of(module).algorithm
     algorithm.learning_rate = 0.5
@@ -207,9 +203,8 @@ def td3_of(**kwargs):
     with torch.no_grad():
         model.actor[1].layers[0].weight.fill_(1.0)
         model.actor[1].layers[0].bias.zero_()
-        model.critic.head.weights[0].copy_(
-            torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]])
-        )
+        weight = torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]])
+        model.critic.head.weights[0].copy_(weight)
         model.critic.head.biases[0].zero_()
     return td3.Algorithm(model, config)
 

@@ -117,9 +117,8 @@ def test_the_target_is_n_rewards_and_the_value_after_them():
     used = (5 - step).clamp(max=3)
     weights = 0.5 ** torch.arange(3)
     later = torch.arange(3) + 1
-    rewards = (
-        (step.unsqueeze(1) + later) * weights * (later <= used.unsqueeze(1))
-    ).sum(1)
+    counts = later <= used.unsqueeze(1)
+    rewards = ((step.unsqueeze(1) + later) * weights * counts).sum(1)
     assert torch.equal(data["next_obs"][:, 1], step + used)
     future = 0.5**used * value * ~data["terminated"]
     torch.testing.assert_close(target, rewards + future)

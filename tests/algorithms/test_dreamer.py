@@ -217,9 +217,7 @@ class TestActing:
 
 @pytest.mark.parametrize("length", [1, 3])
 def test_episodes_are_learned_from_whole_where_the_step_after_an_end_resets(length):
-    envs = SyncVectorEnv(
-        [lambda: Counter(length)] * 2
-    )  # NEXT_STEP, Gymnasium's default
+    envs = SyncVectorEnv([lambda: Counter(length)] * 2)  # in mode NEXT_STEP
     options = {**SMALL, "learning_starts": 0, "sequence_length": 8}
     trainer, batches = dreamer.Trainer(dreamer.Config(**options), envs=envs), []
     learn = trainer.agent.learn

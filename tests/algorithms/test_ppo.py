@@ -55,10 +55,8 @@ class TestObjective:
         algorithm = algorithm_of(entropy_coef=0.1, value_coef=0.7)
         data = algorithm.prepare(acted(algorithm, rollout_of(envs=2))).flatten(0, 1)
         loss, logs = algorithm.loss(data)
-        expected = (
-            logs["policy_loss"] + 0.7 * logs["value_loss"] - 0.1 * logs["entropy"]
-        )
-        assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+        parts = logs["policy_loss"] + 0.7 * logs["value_loss"] - 0.1 * logs["entropy"]
+        assert loss.item() == pytest.approx(parts.item(), rel=1e-6)
         assert logs["approx_kl"].item() == pytest.approx(0, abs=1e-6)
         assert logs["clip_fraction"].item() == 0
         assert logs["entropy"].item() == pytest.approx(np.log(3), rel=1e-2)
@@ -175,9 +173,7 @@ class TestSpaces:
             (Discrete(5), MultiBinary(3), False),
         ],
     )
-    def test_they_train_evaluate_and_resume(
-        self, observation, action, normalize, tmp_path
-    ):
+    def test_they_train_and_resume(self, observation, action, normalize, tmp_path):
         options = {"total_steps": 64, "eval_every": 0, "hidden_sizes": (8,)}
         options |= {"normalize_observation": normalize, "normalize_reward": normalize}
         envs = partial(Spaces, observation, action)

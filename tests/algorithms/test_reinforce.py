@@ -106,9 +106,7 @@ class TestSchedule:
         small = {"num_envs": 2, "num_episodes": 3, "total_steps": 40, "eval_every": 0}
         trainer = reinforce.Trainer(reinforce.Config(**small), envs=lengths(2, 7))
         seen, learn = [], trainer.agent.learn
-        trainer.agent.learn = lambda data: (
-            seen.append(data["obs"].clone()) or learn(data)
-        )
+        trainer.agent.learn = lambda x: seen.append(x["obs"].clone()) or learn(x)
         logs = list(trainer())
         # Two short episodes and a long one; the longest decides, all begin anew.
         trained = [log["sample_step"] for log in logs if log["log_type"] == "train"]

@@ -35,9 +35,8 @@ def algorithm_of(**kwargs):
     config = sac.Config(hidden_sizes=(), **kwargs)
     model = sac.Model(LINE, Box(-1, 1, (1,)), config)
     with torch.no_grad():
-        model.critic.head.weights[0].copy_(
-            torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]])
-        )
+        weight = torch.tensor([[[0.0], [3.0]], [[1.0], [2.0]]])
+        model.critic.head.weights[0].copy_(weight)
         model.critic.head.biases[0].zero_()
     return sac.Algorithm(model, config)
 
@@ -141,9 +140,8 @@ class TestActing:
         mean, log_std = agent.model.actor(obs[:1])[0].detach().chunk(2)
         normal = torch.atanh(extras["action"].double())
         torch.testing.assert_close(normal.mean(0).float(), mean, rtol=0.05, atol=0.02)
-        torch.testing.assert_close(
-            normal.std(0).float(), log_std.exp(), rtol=0.02, atol=0.01
-        )
+        std = normal.std(0).float()
+        torch.testing.assert_close(std, log_std.exp(), rtol=0.02, atol=0.01)
 
     def test_standard_deviations_stay_in_their_range(self):
         model = self.agent().model

@@ -18,9 +18,8 @@ from .test_q_learning import batch
 
 
 def agent_of(table, **kwargs):
-    config = sarsa.Config(
-        **{"gamma": 0.5, "epsilon_start": 0.0, "epsilon_end": 0.0, **kwargs}
-    )
+    options = {"gamma": 0.5, "epsilon_start": 0.0, "epsilon_end": 0.0, **kwargs}
+    config = sarsa.Config(**options)
     states, actions = Discrete(len(table)), Discrete(len(table[0]))
     model = sarsa.Model(states, actions, config)
     model.table.copy_(torch.tensor(table))
@@ -85,9 +84,7 @@ class Recording(sarsa.Trainer):
     def __init__(self, *args, **parts):
         super().__init__(*args, **parts)
         self.learned, learn = [], self.algorithm.learn
-        self.algorithm.learn = lambda data: (
-            self.learned.append(data.clone()) or learn(data)
-        )
+        self.algorithm.learn = lambda x: self.learned.append(x.clone()) or learn(x)
 
 
 MODES = {
@@ -117,9 +114,8 @@ class TestOnPolicy:
         assert ends == {"terminated", "truncated"}
 
     def test_it_is_the_textbooks_loop(self):
-        config = sarsa.Config(
-            total_steps=2000, learning_rate=0.3, visit_power=0.0, eval_every=0
-        )
+        options = {"learning_rate": 0.3, "visit_power": 0.0, "eval_every": 0}
+        config = sarsa.Config(total_steps=2000, **options)
         trainer = Recording(config, envs=cliff)
         list(trainer())
         table = np.zeros((48, 4))

@@ -8,9 +8,8 @@ from yieldrl.buffers import EpisodeGroups
 
 def flags(*columns):
     """Columns of marks, `x` for True, as bool `[T, N]`."""
-    return torch.tensor(
-        [[mark == "x" for mark in row] for row in zip(*columns, strict=True)]
-    )
+    rows = zip(*columns, strict=True)
+    return torch.tensor([[mark == "x" for mark in row] for row in rows])
 
 
 def rollout_of(**changes):

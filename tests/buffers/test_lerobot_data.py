@@ -123,9 +123,8 @@ def test_what_is_written_is_read(tmp_path):
     episodes = list(data.episodes())
     assert [len(e) for e in episodes] == [3, 4, 2, 4]  # one was cut
     start = 0
-    for length, ends, task, episode in zip(
-        LENGTHS, ENDS, (0, 1, 1, 0), episodes, strict=True
-    ):
+    told = zip(LENGTHS, ENDS, (0, 1, 1, 0), episodes, strict=True)
+    for length, ends, task, episode in told:
         here = slice(start, start + len(episode))
         for name, key in (("action", "action"), ("reward", "next.reward")):
             assert torch.equal(episode[name], torch.from_numpy(columns[key][here]))
@@ -166,9 +165,7 @@ FILM = f"videos/{VIDEO}/chunk-000/file-001.mp4"
 TABLES = ("meta/tasks.parquet", "meta/episodes")
 
 
-def test_files_and_packages_that_are_missing_or_too_short_are_named(
-    tmp_path, monkeypatch
-):
+def test_what_is_missing_or_too_short_is_named(tmp_path, monkeypatch):
     write(tmp_path)
     for package in ("pyarrow.parquet", "av"):
         with monkeypatch.context() as patch:

@@ -129,9 +129,7 @@ def shift(group):
     group["actions"][:, -1] = (group["actions"][:, -1] + 1) / 2
 
 
-def test_other_grippers_are_refused_and_a_missing_package_is_named(
-    tmp_path, monkeypatch
-):
+def test_other_grippers_and_a_missing_package_are_named(tmp_path, monkeypatch):
     file = tmp_path / "a.hdf5"
     write(file, [3], change=shift)
     with pytest.raises(ValueError, match="1 - 2 x"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
+from gymnasium.vector.utils import batch_space
 
 from yieldrl.buffers import Demonstrations, read_dataset, write_dataset
 from yieldrl.core.text import Utf8Text
@@ -26,9 +27,7 @@ VECTOR = Box(-1, 1, (3,), np.float32)
 def random_demonstrations(observed, acted, steps=7, num_envs=2):
     """Of whatever the spaces hold, with ends of every kind."""
     buffer = Demonstrations(steps, observed, acted, num_envs=num_envs)
-    seen, done = (
-        gym.vector.utils.batch_space(one, num_envs) for one in (observed, acted)
-    )
+    seen, done = (batch_space(one, num_envs) for one in (observed, acted))
     obs = seen.sample()
     for t in range(steps):
         next_obs = seen.sample()

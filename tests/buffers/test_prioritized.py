@@ -28,9 +28,8 @@ def learn_all(buffer, error_of):
 
 
 def frequencies(buffer, draws=40_000, batch_size=400):
-    numbers = [
-        buffer.sample(batch_size)["reward"].long() for _ in range(draws // batch_size)
-    ]
+    times = range(draws // batch_size)
+    numbers = [buffer.sample(batch_size)["reward"].long() for _ in times]
     counts = torch.bincount(torch.cat(numbers)).double()
     return counts / counts.sum()
 

@@ -144,9 +144,7 @@ def test_a_loop_of_short_rollouts_before_which_the_thread_was_far_ahead():
 
 
 @BOTH
-def test_a_rollout_can_begin_with_new_episodes_and_what_they_came_to_is_kept(
-    collection,
-):
+def test_a_rollout_can_begin_with_new_episodes_and_tells_of_them(collection):
     config = config_of(ppo, collection=collection)
     trainer = ppo.Trainer(config, envs=SerialVectorEnv([lambda: Counter(3)] * ENVS))
     steps, told = [], []
@@ -310,10 +308,8 @@ def test_windows_of_steps_end_with_a_rollout():
 
 def test_a_rollout_goes_into_the_replay_buffer_and_is_learned_from_when_due():
     trainer = made("dqn", learning_starts=8, target_every=5, tau=1.0)
-    synced, sync = [], trainer.algorithm.sync_target
-    trainer.algorithm.sync_target = lambda: (
-        synced.append(trainer.agent.learn_step) or sync()
-    )
+    synced, sync, agent = [], trainer.algorithm.sync_target, trainer.agent
+    trainer.algorithm.sync_target = lambda: synced.append(agent.learn_step) or sync()
     for taken, learned in ((32, 13), (64, 29)):
         metrics = trainer.update(trainer.collector.collect(16))
         assert len(trainer.buffer) == taken == trainer.agent.sample_step
@@ -350,8 +346,8 @@ def test_sarsa_learns_from_what_was_done_next_and_decides_after_the_last_row():
     trainer = made("sarsa", num_envs=ENVS)
     rollout = trainer.collector.collect(5)
     seen, learn = [], trainer.algorithm.learn
-    trainer.algorithm.learn = lambda data: (
-        seen.append(data["next_action"].clone()) or learn(data)
+    trainer.algorithm.learn = lambda x: (
+        seen.append(x["next_action"].clone()) or learn(x)
     )
     trainer.update(rollout)
     ended = rollout["terminated"] | rollout["truncated"]

@@ -370,9 +370,7 @@ class Breaking(Counter):
 
 
 @pytest.mark.parametrize("mode", [None, *AutoresetMode])
-def test_observations_are_finite_from_an_episodes_first_to_its_last(
-    mode: AutoresetMode | None,
-):
+def test_observations_are_finite_from_an_episodes_first_to_its_last(mode):
     for place in (("begin", 1), ("middle", 1), ("end", 1), ("begin", 2)):
         made = [Counter, partial(Breaking, *place)]
         envs = SerialVectorEnv(made)

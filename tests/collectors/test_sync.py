@@ -169,11 +169,9 @@ def test_steps_that_wait_on_a_device_need_the_room_that_they_had():
     device = torch.device("cpu")
     saved, fewer = (TensorStatistics(1, device, every) for every in (3, 2))
     assert saved.report() == {}, "there was no step"
+    one, ends = torch.ones(1), torch.tensor([False])
+    step = SimpleNamespace(reward=one, terminated=ends, truncated=ends, valid=None)
     for _ in range(2):
-        ends = torch.tensor([False])
-        step = SimpleNamespace(
-            reward=torch.ones(1), terminated=ends, truncated=ends, valid=None
-        )
         assert saved.update(step) == {}
     with pytest.raises(ValueError, match=r"2 steps wait .* every 2 are: keep report_"):
         fewer.load_state_dict(saved.state_dict())

@@ -25,24 +25,48 @@ class Walk(worlds.Walk):
         super().__init__(num_envs, **{"max_episode_steps": 20, **kwargs})
 
 
-class Counter(gymnasium.Env[np.ndarray, int]):
-    """An environment of NumPy: a random number, and how long the episode lasts."""
+class Drift(gymnasium.Env):
+    """A number that drifts by chance; subclasses plant a fault."""
 
-    observation_space = spaces.Box(-1, 30, (2,), np.float32)
+    observation_space = spaces.Box(-100, 100, (2,), np.float32)
     action_space = spaces.Discrete(2)
+    level = 0
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.time, self.place = 0, self.np_random.uniform(-1, 0)
-        return self._obs(), {}
+        self.seed_chance(seed)
+        self.time, self.place = 0, self.chance()
+        return self.seen(), {}
 
     def step(self, action):
         self.time += 1
-        self.place = self.np_random.uniform(-1, 0) + 0.5 * action
-        return self._obs(), 1.0, self.time == 9, False, {}
+        self.place += action - 0.5 + 0.1 * self.chance()
+        ended = self.time >= 15 or abs(self.place) > 3
+        reward = float(self.place) * (1 + self.level)
+        return self.seen(), reward, ended, False, {}
 
-    def _obs(self):
+    def seen(self):
         return np.array([self.place, self.time], np.float32)
+
+    def seed_chance(self, seed):
+        """Where chance comes from what Gymnasium seeds there is nothing to do."""
+
+    def chance(self):
+        return self.np_random.normal()
+
+
+class Counter(Drift):
+    """A random number, and how long the episode lasts, which ends with the ninth."""
+
+    observation_space = spaces.Box(-1, 30, (2,), np.float32)
+
+    def step(self, action):
+        self.time += 1
+        self.place = self.chance() + 0.5 * action
+        return self.seen(), 1.0, self.time == 9, False, {}
+
+    def chance(self):
+        return self.np_random.uniform(-1, 0)
 
 
 def quick(names):
@@ -265,36 +289,6 @@ def test_a_pool_whose_seed_is_fixed_is_looked_at_without_it():
 
     with pytest.raises(ValueError, match="must be finite"):
         check(Rude([Counter] * 4))
-
-
-class Drift(gymnasium.Env):
-    """A number that drifts by chance; subclasses plant a fault."""
-
-    observation_space = spaces.Box(-100, 100, (2,), np.float32)
-    action_space = spaces.Discrete(2)
-    level = 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.seed_chance(seed)
-        self.time, self.place = 0, self.chance()
-        return self.seen(), {}
-
-    def step(self, action):
-        self.time += 1
-        self.place += action - 0.5 + 0.1 * self.chance()
-        ended = self.time >= 15 or abs(self.place) > 3
-        reward = float(self.place) * (1 + self.level)
-        return self.seen(), reward, ended, False, {}
-
-    def seen(self):
-        return np.array([self.place, self.time], np.float32)
-
-    def seed_chance(self, seed):
-        """Where chance comes from what Gymnasium seeds there is nothing to do."""
-
-    def chance(self):
-        return self.np_random.normal()
 
 
 class OwnChance(Drift):

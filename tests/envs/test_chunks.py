@@ -131,10 +131,8 @@ def slowly(chunks, execute, gamma):
         last = [time, total]
         if over:
             time = total = 0
-        begun = [time, total]
-        told.append(
-            (reward, discounted, gamma**taken, taken, stopped, cut, last, begun)
-        )
+        new = [time, total]
+        told.append((reward, discounted, gamma**taken, taken, stopped, cut, last, new))
     return told
 
 

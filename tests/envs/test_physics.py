@@ -391,9 +391,7 @@ def test_what_is_closed_stays_closed():
         ("linux", {"DISPLAY": ":0", "MUJOCO_GL": "OSMesa"}, "osmesa"),
     ],
 )
-def test_pictures_are_drawn_by_what_a_machine_has(
-    platform, screen, chosen, monkeypatch
-):
+def test_pictures_are_drawn_by_what_there_is(platform, screen, chosen, monkeypatch):
     from yieldrl.envs.physics.picture import opengl
 
     monkeypatch.setattr(sys, "platform", platform)
@@ -459,9 +457,7 @@ def test_pictures_are_gymnasiums(robot, draws, monkeypatch):
 def test_pictures_follow_the_robot_and_show_its_own_model(draws):
     envs = make("Hopper", 2, width=60, height=40, render_mode="rgb_array")
     envs.reset(seed=0)
-    envs.state = {
-        name: x[:, :1].expand(-1, 2).clone() for name, x in envs.state.items()
-    }
+    envs.state = {k: x[:, :1].expand(-1, 2).clone() for k, x in envs.state.items()}
     these = envs.render()
     assert these[0].shape == (40, 60, 3)
     np.testing.assert_array_equal(*these)

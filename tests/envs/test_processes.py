@@ -477,9 +477,8 @@ def test_it_is_gymnasiums_otherwise():
     assert isinstance(forked.single_observation_space, Box)
     np.testing.assert_array_equal(forked.reset(seed=1)[0], gymnasiums.reset(seed=1)[0])
     for _ in range(6):
-        for a, b in zip(
-            forked.step(NOTHING)[:4], gymnasiums.step(NOTHING)[:4], strict=True
-        ):
+        answers = [envs.step(NOTHING)[:4] for envs in (forked, gymnasiums)]
+        for a, b in zip(*answers, strict=True):
             np.testing.assert_array_equal(a, b)
     assert forked.get_attr("spec")[0].id == "CartPole-v1"
     mask = np.array([True, False])

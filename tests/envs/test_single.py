@@ -26,9 +26,7 @@ def check_single(env_id):
         warnings.simplefilter("ignore")  # of infinite bounds
         check_env(env.unwrapped, skip_render_check=True)
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", ".*not within the observation space", UserWarning
-        )
+        warnings.filterwarnings("ignore", ".*within the observation space", UserWarning)
         env.action_space.seed(0)
         obs, _ = env.reset(seed=0)
         for _ in range(5):

@@ -221,9 +221,8 @@ def test_observations_are_scaled_by_all_that_were_acted_on(kind, mode):
             i = int(terminated.nonzero()[0][0])
             last = torch.as_tensor(info["final_obs"][i])
             expected = ((last - mean) * torch.rsqrt(var + 1e-8)).float()
-            torch.testing.assert_close(
-                torch.as_tensor(wrapped["final_obs"][i]), expected
-            )
+            found = torch.as_tensor(wrapped["final_obs"][i])
+            torch.testing.assert_close(found, expected)
     assert envs.count == sum(map(len, seen))
 
 
@@ -427,9 +426,8 @@ def test_training_is_resumed_bitwise(tmp_path):
 
 
 def test_what_was_learned_outlasts_worlds_that_cannot_be_saved():
-    first, second = (
-        trainer_of(dqn, envs=stacked("serial"), total_steps=64) for _ in range(2)
-    )
+    made = partial(trainer_of, dqn, total_steps=64)
+    first, second = (made(envs=stacked("serial")) for _ in range(2))
     list(islice(first(), 20))
     second.load_state_dict(first.state_dict())
     tested, compared = first.envs.env, second.envs.env
