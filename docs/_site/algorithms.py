@@ -35,11 +35,10 @@ def agents() -> str:
     """A row for each trained agent that comes along, from what its file says."""
     rows = []
     for name, path in catalog.agents().items():
-        of = catalog.about(path)
-        size, steps = f"{path.stat().st_size / 1000:.0f}", f"{of['sample_step']:,}"
-        reached = catalog.returned(of["evaluation"]).split()[1:4]
+        of, size = catalog.about(path), f"{path.stat().st_size / 1000:.0f}"
+        reached = " ".join(catalog.returned(of["evaluation"]).split()[1:4])
         made = of["command"].removeprefix("python -m benchmarks agents ")
-        rows.append([f"`{name}`", " ".join(reached), steps, size, f"`{made}`"])
+        rows.append([f"`{name}`", reached, f"{of['sample_step']:,}", size, f"`{made}`"])
     return table(["agent", "return", "steps", "kB", "made by"], rows)
 
 
