@@ -182,11 +182,21 @@ def _pictures(agent: Any, envs: Any, seeds: Iterable[int]) -> Iterator[Any]:
             agent.begin_episode()
         ended = False
         while not ended:
-            yield envs.render()
+            yield _picture(envs)
             obs, _, terminated, truncated, _ = envs.step(agent.predict(obs))
             ended = bool(terminated[0] or truncated[0])
         if shows_end:
-            yield envs.render()
+            yield _picture(envs)
+
+
+def _picture(envs: Any) -> Any:
+    try:
+        return envs.render()
+    except Exception as reason:
+        raise ValueError(
+            f"the environment draws no picture here: {reason}. Without a screen MuJoCo"
+            " needs MUJOCO_GL=egl, or MUJOCO_GL=osmesa, and a library of the system"
+        ) from reason
 
 
 def _stay_at_the_end(envs: Any) -> bool:

@@ -138,6 +138,7 @@ def test_a_broken_recording_leaves_no_file(film, tmp_path):
         (0, None, r"of shape \(\).*: it must support"),
         (0, np.zeros((32, 64, 3)), r"needs \(height, width, 3\) and uint8"),
         (3, np.zeros((48, 64, 3), np.uint8), r"frame 4 of the video is \(48, 64, 3\)"),
+        (1, RuntimeError("no OpenGL"), r"here: no OpenGL.*MUJOCO_GL"),
     ],
 )
 def test_pictures_that_are_none_are_refused_and_leave_no_file(
@@ -145,6 +146,8 @@ def test_pictures_that_are_none_are_refused_and_leave_no_file(
 ):
     class Odd(Brightening):
         def render(self):
+            if isinstance(picture, Exception) and self.step_number == at:
+                raise picture
             return picture if self.step_number == at else super().render()
 
     film.evaluator.source = Odd
