@@ -9,14 +9,16 @@ SAYS = "(says=>says(word)||!all.some(says))(it=>lunr.stopWordFilter(it.toLowerCa
 EXACT = r".flatMap(it=>/^\w[\w-]*$/.test(it)?[it+'^9',it]:[it])"  # first, then longer
 NEVER = r'<(?:pre|svg|form)\b|<\w+ class="(?:arithmatex|filename)"'
 MEMBERS = r"|<h[3-6]|<table|(?<=</p>)\s*<p"
+NUMBERS = "results.md", "agents.md", "where-the-time-goes.md", "worlds.md", "gpu.md"
 
 
 def without(path: str, html: str) -> str:
-    """A page whose code, formulas, answers and inherited members no search looks at."""
+    """A page whose code, formulas, answers, members and numbers no search looks at."""
     name = path.removeprefix("algorithms/").removesuffix(".md")
     own = r"\S+\.py: " if name == "ppo" else f"algorithms/{name}/"
     kinds = rf'{NEVER}|<details(?! class="abstract">\s*<summary>{own})'
     kinds += MEMBERS if path.startswith(("reference/", "algorithms/family")) else ""
+    kinds += "|<table" if path in NUMBERS else ""
     return re.sub(kinds, r'\g<0> data-search-exclude="y"', html)
 
 

@@ -83,8 +83,7 @@ def frame(sides: dict[str, dict[int, float]], size: int) -> Frame:
 def number(value: float) -> str:
     """Two digits that count, with spaces between thousands."""
     if value >= 100:
-        digits = 2 - math.ceil(math.log10(value))
-        return spaced(round(round(value, digits)))
+        return spaced(round(round(value, 2 - math.ceil(math.log10(value)))))
     return f"{value:.2g}"
 
 
