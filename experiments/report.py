@@ -156,9 +156,8 @@ def _svg(figure: Any) -> str:
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    svg = re.sub(
-        r' id="[A-Za-z][\w.]*_\d+"', "", svg
-    )  # of groups, alike in all figures
+    # Names of groups, which are alike in all figures of a page.
+    svg = re.sub(r' id="[A-Za-z][\w.]*_\d+"', "", svg)
     return svg.replace("#000000", "currentColor").replace("#ffffff", "none")
 
 

@@ -100,4 +100,4 @@ def test_a_mistake_is_named_with_the_remedy():
         with pytest.raises(ValueError, match=re.escape(message)):
             config_class.from_dict(values)
     with pytest.raises(TypeError, match="has no field 'gama': did you mean 'gamma'"):
-        ppo.Config(gama=0.9)  # type: ignore[call-arg]
+        ppo.Config(gama=0.9)

