@@ -161,6 +161,9 @@ class Policy(Model, ABC):
         """The policy's inputs for the states after transitions `[B]`."""
         return data["next_obs"]
 
+    def prepare_inputs(self, data: TensorDict) -> None:
+        """Add what a rollout's gradient steps would compute anew, if there is any."""
+
     def update_normalization(self, data: TensorDict) -> None:
         """Fold the observations of `data` into running statistics, if there are any."""
 

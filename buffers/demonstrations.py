@@ -27,8 +27,9 @@ class Windows:
         seed: Epoch k is shuffled by a generator seeded with `seed + k`.
 
     Attributes:
-        left: Steps to the end of each step's episode, including itself, in the order
-            `t * N + n`; 0 at steps that only reset.
+        steps: The transitions in the order `t * N + n`, `[T * N]`.
+        left: Steps to the end of each step's episode, including itself, `[T * N]`;
+            0 at steps that only reset.
         starts: Flat positions `[W]` of all windows, by False, and by True of those with
             all L actions.
     """
@@ -39,7 +40,7 @@ class Windows:
         self.length, self.seed = length, seed
         terminated, truncated = rollout["terminated"], rollout["truncated"]
         self._device = terminated.device
-        self._flat = rollout.flatten(0, 1)
+        self.steps = rollout.flatten(0, 1)
         steps, self._num_envs = rollout.batch_size
         row = torch.arange(steps, device=self._device).unsqueeze(1)
         end = torch.where(terminated | truncated, row, steps - 1)
@@ -96,17 +97,17 @@ class Windows:
         order = self._order(epoch, whole)
         count = len(order)
         index = order[count * place // parts : count * (place + 1) // parts]
-        batch = TensorDict({"obs": self._flat["obs"][index]}, [len(index)])
+        batch = TensorDict({"obs": self.steps["obs"][index]}, [len(index)])
         if self.length is None:
-            batch["action"] = self._flat["action"][index]
+            batch["action"] = self.steps["action"][index]
         else:
             batch["num_steps"] = self.left[index].clamp(max=self.length)
-            batch["action"] = self._flat["action"][self._steps(index, self.length)]
+            batch["action"] = self.steps["action"][self._steps(index, self.length)]
         if values:
             batch["returns"] = self._returns[index]
         if values and self._cut:
             batch["discount"] = self._discount[index]
-            batch["next_obs"] = self._flat["next_obs"][self._end[index]]
+            batch["next_obs"] = self.steps["next_obs"][self._end[index]]
         return batch
 
     def _steps(self, index: Tensor, length: int) -> Tensor:

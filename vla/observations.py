@@ -1,7 +1,7 @@
 """Convert an environment's observations to those that a model reads."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +19,12 @@ from yieldrl.vla.config import OBSERVATIONS
 
 PROMPT = "prompt"
 """Key of the embeddings in latents, see `VLAPolicy.latents`."""
+
+
+TOKENS = "tokens", "token_mask"
+"""Keys of the tokens of sentences, see `VLAPolicy.prepare_inputs`."""
+
+Tokenizer = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def is_latent(obs: Any) -> bool:
@@ -154,9 +160,8 @@ class ObservationReader(nn.Module):
         centre_crop: See `VLAConfig.centre_crop`.
         image_size: Side of squares that `rgb` is resized to before it is cropped; None
             leaves it as it is.
+        tokenizer: Makes tokens of `instruction`, once, if the model reads tokens.
     """
-
-    instruction: Tensor
 
     def __init__(
         self,
@@ -165,12 +170,21 @@ class ObservationReader(nn.Module):
         instruction: str = "",
         centre_crop: float = 1.0,
         image_size: int | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
         super().__init__()
         self.centre_crop, self.image_size = centre_crop, image_size
         self.sources = sources(space, observation_keys)
-        encoded = Utf8Text(max(1, len(instruction.encode()))).encode(instruction)
-        self.register_buffer("instruction", torch.from_numpy(encoded), persistent=False)
+        encoded = Utf8Text(max(1, len(instruction.encode()))).encode([instruction])
+        self._fixed: list[str] = []  # inputs that are the same in all observations
+        if ("language",) not in self.sources:
+            text = torch.from_numpy(encoded)
+            made = (
+                {} if tokenizer is None else zip(TOKENS, tokenizer(text), strict=True)
+            )
+            for name, tensor in {"language": text, **dict(made)}.items():
+                self.register_buffer(name, tensor, persistent=False)
+                self._fixed.append(name)
 
     def forward(self, obs: Any) -> TensorDict:
         """Observations `[B, ...]` of the environment as those of a model, `[B]`.
@@ -188,9 +202,18 @@ class ObservationReader(nn.Module):
             if source.kind in ("rgb", "depth"):
                 seen = centre_cropped(seen, self.centre_crop)
             read[path] = seen
-        if ("language",) not in self.sources:
-            read["language"] = self.instruction.expand(batch, -1)
+        for name in self._fixed:
+            read[name] = self.get_buffer(name).expand(batch, -1)
+        for name in TOKENS:
+            if self.sentence is not None and name in obs.keys():  # noqa: SIM118
+                read[name] = obs[name]
         return read
+
+    @property
+    def sentence(self) -> Source | None:
+        """Where observations hold a sentence, among other entries."""
+        source = self.sources.get(("language",))
+        return source if source is not None and source.path else None
 
     def proprio(self, obs: Any) -> Tensor | None:
         """The proprioception `[..., P]` alone, of observations with any batch axes."""
@@ -298,6 +321,15 @@ def scaled(images: Tensor, size: int, *, pad: bool = False) -> Tensor:
         images, (high, wide), mode="bicubic", antialias=True, align_corners=False
     ).clamp(0, 1)  # bicubic overshoots
     return functional.pad(resized, (0, size - wide, 0, size - high), value=0.5)
+
+
+def sentence_tokens(tokenizer: Tokenizer, observations: Any) -> tuple[Tensor, Tensor]:
+    """Tokens `[B, T]` of observations and their mask: those that are there already, or
+    made of the sentences."""
+    if TOKENS[0] in observations.keys():  # noqa: SIM118
+        ids, mask = (observations[name] for name in TOKENS)
+        return ids, mask
+    return tokenizer(observations["language"])
 
 
 def _child(space: Any, path: Path) -> Any:

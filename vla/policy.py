@@ -14,9 +14,16 @@ from torch import Tensor, nn
 from yieldrl.abstractions import Logs, Policy
 from yieldrl.core import drawing_from
 from yieldrl.vla.actions import action_layout
+from yieldrl.vla.backends.decoder import SentenceTokenizer
 from yieldrl.vla.config import vla_config_of
 from yieldrl.vla.interface import VLAOutput, check_model
-from yieldrl.vla.observations import PROMPT, ObservationReader, is_latent, vla_space
+from yieldrl.vla.observations import (
+    PROMPT,
+    TOKENS,
+    ObservationReader,
+    is_latent,
+    vla_space,
+)
 
 Answer = tuple[Tensor, Tensor, Tensor]
 
@@ -56,9 +63,13 @@ class VLAPolicy(Policy):
         super().__init__(observation_space, action_space)
         check_model(model)
         self.model: Any = model
-        size = getattr(getattr(model, "backbone", None), "image_size", None)
+        backbone = getattr(model, "backbone", None)
+        size = getattr(backbone, "image_size", None)
+        tokenizer = getattr(model, "tokenizer", getattr(backbone, "tokenizer", None))
+        known = isinstance(tokenizer, SentenceTokenizer)
+        self.tokenizer = tokenizer if known else None
         read = observation_space, observation_keys or {}, instruction, centre_crop
-        self.reader = ObservationReader(*read, image_size=size)
+        self.reader = ObservationReader(*read, size, self.tokenizer)
         length = chunk_length or getattr(model, "chunk_length", None)
         self.layout = action_layout(action_space, length)
         self.log_prob_per = log_prob_per
@@ -133,6 +144,24 @@ class VLAPolicy(Policy):
         observations = self.reader(obs)
         value = self.model.get_value(observations)
         return _shaped("value", value, (len(observations),)).float()
+
+    def prepare_inputs(self, data: TensorDict) -> None:
+        """Make tokens of all sentences of a rollout at once, for its gradient steps.
+
+        They lie in `obs` and `next_obs`, for a tokenizer is a program of the CPU, for
+        which a GPU is waited for.
+        """
+        source, tokenizer, obs = self.reader.sentence, self.tokenizer, data["obs"]
+        if source is None or tokenizer is None or is_latent(obs) or TOKENS[0] in obs:
+            return
+        parts = [name for name, _ in data.items() if name in ("obs", "next_obs")]
+        texts = torch.stack([source.find(data[name]) for name in parts])
+        made = [
+            x.unflatten(0, texts.shape[:-1]) for x in tokenizer(texts.flatten(0, -2))
+        ]
+        for i, name in enumerate(parts):
+            tokens = {key: x[i] for key, x in zip(TOKENS, made, strict=True)}
+            data[name] = data[name].copy().update(tokens)
 
     def latents(self, obs: Any) -> TensorDict:
         """Observations `[B, ...]` as the language model of a `VLAModel` reads them,

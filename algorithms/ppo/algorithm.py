@@ -69,6 +69,7 @@ class Algorithm(abstractions.Algorithm):
         check_shapes(rollout)
         anneal_before(self, rollout)
         with self.runtime.gathered():
+            self.model.prepare_inputs(rollout)
             data = self.prepare(rollout)
             # The order of minibatches follows from the seed and the learning step.
             name = f"minibatches {self.counters.learn_step}"

@@ -6,10 +6,19 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vla_folders import ACTED, OBSERVED, TEXT, randomize, seen, transformers
+from tensordict import TensorDict
+from vla_folders import (
+    ACTED,
+    OBSERVED,
+    SENTENCES,
+    TEXT,
+    randomize,
+    seen,
+    transformers,
+)
 
-from yieldrl.vla import VLAConfig, load_vla_model
-from yieldrl.vla.backends.decoder import visible
+from yieldrl.vla import VLAConfig, VLAPolicy, load_vla_model
+from yieldrl.vla.backends.decoder import SentenceTokenizer, visible
 from yieldrl.vla.backends.prismatic import VisionConfig, VisionTransformer
 from yieldrl.vla.backends.tiny import tiny_tokenizer
 
@@ -229,3 +238,31 @@ def assert_equal_to(theirs, state, ours, skip):
     expected = theirs((images - 0.5) / 0.5).last_hidden_state[:, skip:]
     normed = torch.nn.functional.layer_norm(ours(images), (16,), eps=1e-6)
     assert torch.allclose(normed, expected, atol=1e-5)
+
+
+def test_tokens_of_a_rollout_are_made_once(monkeypatch):
+    policy = VLAPolicy(OBSERVED, ACTED, small())
+    rows = TensorDict({"obs": seen(3), "next_obs": seen(3).flip(0)}, [3])
+    rollout = torch.stack([rows, rows[[2, 0, 1]]])
+    data = rollout.clone(recurse=False)
+    policy.prepare_inputs(data)
+    assert "tokens" not in rollout["obs"]  # the buffer's
+    for name in ("obs", "next_obs"):
+        obs = rollout[name].flatten()
+        action = policy.predict(obs)
+        expected = policy.evaluate_actions(obs, action)
+        with monkeypatch.context() as patch:
+            patch.setattr(SentenceTokenizer, "__call__", pytest.fail)
+            policy.prepare_inputs(data)  # as in another round on the rollout
+            said = policy.evaluate_actions(data[name].flatten(), action)
+        torch.testing.assert_close(said, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_tokens_of_a_fixed_instruction_are_made_with_the_policy(monkeypatch):
+    space = Dict({name: OBSERVED[name] for name in ("rgb", "proprio")})
+    model, obs = small(), seen(3)
+    policy = VLAPolicy(space, ACTED, model, instruction=SENTENCES[1])
+    told = VLAPolicy(OBSERVED, ACTED, model).get_value(obs)
+    monkeypatch.setattr(SentenceTokenizer, "__call__", pytest.fail)
+    value = policy.get_value(obs.exclude("language"))
+    torch.testing.assert_close(value[1], told[1], rtol=1e-5, atol=1e-5)

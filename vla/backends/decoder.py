@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from yieldrl.core import CheckpointError
 from yieldrl.core.text import decode, listed
 from yieldrl.vla.files import existing, require, with_safetensors
+from yieldrl.vla.observations import sentence_tokens
 
 
 class Backbone(nn.Module):
@@ -62,7 +63,7 @@ class Backbone(nn.Module):
     def embed_parts(self, observations: Any) -> tuple[Tensor, Tensor, Tensor]:
         """The first token, what is seen, the sentence; and which of these change: at
         positions of images and proprioception, `[B, S]` bool."""
-        ids, mask = self.tokenizer(observations["language"])
+        ids, mask = sentence_tokens(self.tokenizer, observations)
         text = self.token_embeddings(ids)
         seen = self.look(observations)
         embeddings = torch.cat([text[:, :1], *seen, text[:, 1:]], dim=1)

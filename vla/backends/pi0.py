@@ -17,7 +17,7 @@ from yieldrl.vla.decoding import Decoded, Tokens
 from yieldrl.vla.files import check_options, read_json, require
 from yieldrl.vla.heads import AttentionPool, GaussianHead
 from yieldrl.vla.model import OnePassModule
-from yieldrl.vla.observations import camera_images
+from yieldrl.vla.observations import camera_images, sentence_tokens
 from yieldrl.vla.statistics import action_statistics
 
 
@@ -135,7 +135,7 @@ class Pi0VLA(OnePassModule):
         vision = self.sizes.vlm_config.vision_config
         images = camera_images(observations, vision.image_size, pad=True)
         pixels = torch.stack([2 * one - 1 for one in images], dim=1)
-        ids, shown = self.tokenizer(observations["language"])
+        ids, shown = sentence_tokens(self.tokenizer, observations)
         count = len(images) * (vision.image_size // vision.patch_size) ** 2
         token = self.sizes.vlm_config.image_token_id
         image = ids.new_full((len(ids), count), token)
