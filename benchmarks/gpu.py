@@ -106,7 +106,8 @@ def speed(algorithm: str, device: str, seconds: float, **fields: Any) -> dict[st
     with trainer_of(algorithm, device=device, total_steps=10**9, **fields) as trainer:
         marks: list[tuple[float, int]] = []
         for log in trainer():
-            if log["log_type"] == "train" and log["learn_step"] >= WARM:
+            new = not marks or log["sample_step"] > marks[-1][1]  # another rollout
+            if log["log_type"] == "train" and log["learn_step"] >= WARM and new:
                 wait()
                 marks.append((time.perf_counter(), log["sample_step"]))
                 if marks[-1][0] - marks[0][0] > seconds:

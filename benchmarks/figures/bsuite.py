@@ -41,48 +41,39 @@ class Rows(list[dict[str, Any]]):
     write = list.append
 
 
-def measure(seed: int, name: str, number: int) -> dict[str, Any]:
-    """Learn one environment of an experiment for as many episodes as bsuite says."""
+def measure(seed: int, name: str) -> dict[str, Any]:
+    """Learn environments of an experiment, each by itself, and score them together."""
+    import pandas as pd
+    from bsuite import sweep
+
+    experiment = name.removeprefix("bsuite-")
+    analysis = importlib.import_module(f"bsuite.experiments.{experiment}.analysis")
+    ids = getattr(sweep, experiment.upper())[::EVERY]
+    config = LEARNERS[experiment]
+    logged = {x: learn(x, 1000 * seed + i, config) for i, x in enumerate(ids)}
+    known = {one: {**sweep.SETTINGS[one], "bsuite_id": one} for one in ids}
+    rows = [known[one] | row for one, rows in logged.items() for row in rows]
+    score = round(float(analysis.score(pd.DataFrame(rows))), 3)
+    last = {one: rows[-1] for one, rows in logged.items()}
+    return {"seed": seed, "numbers": {"score": score}, "last": last}
+
+
+def learn(one: str, seed: int, config: dict[str, Any]) -> list[dict[str, Any]]:
+    """What bsuite logs of an environment, learned for as many episodes as it says."""
     import bsuite
     from bsuite.utils.wrappers import Logging
     from gymnasium.vector import SyncVectorEnv
     from shimmy import BSuiteCompatibilityV0
 
-    experiment = name.removeprefix("bsuite-")
-    world, rows = bsuite.load_from_id(f"{experiment}/{number}"), Rows()
+    world, rows = bsuite.load_from_id(one), Rows()
     envs = SyncVectorEnv([lambda: BSuiteCompatibilityV0(Logging(world, rows))])
-    fields = {"seed": 1000 * seed + number, "total_steps": FOREVER, "eval_every": 0}
-    fields |= {"num_envs": 1, "anneal_learning_rate": False}
-    settings = LEARNERS[experiment] | fields
-    with make_trainer(settings.pop("algorithm"), settings, envs=envs) as trainer:
+    fields = config | {"seed": seed, "total_steps": FOREVER, "num_envs": 1}
+    fields |= {"eval_every": 0, "anneal_learning_rate": False}
+    with make_trainer(fields.pop("algorithm"), fields, envs=envs) as trainer:
         for _ in trainer():
             if rows and rows[-1]["episode"] >= world.bsuite_num_episodes:
                 break
-    own = {**bsuite.sweep.SETTINGS[f"{experiment}/{number}"], "bsuite_id": number}
-    return {"seed": seed, "experiment": experiment, "rows": [own | row for row in rows]}
-
-
-def table(runs: figure.Runs) -> figure.Table:
-    """The score of all environments of an experiment together."""
-    import pandas as pd
-
-    experiment, rows = (
-        runs[0]["experiment"],
-        [row for run in runs for row in run["rows"]],
-    )
-    analysis = importlib.import_module(f"bsuite.experiments.{experiment}.analysis")
-    score = f"{analysis.score(pd.DataFrame(rows)):.2f}"
-    return ["experiment", "environments", "score"], [
-        [experiment, str(len(runs)), score]
-    ]
-
-
-def environments(name: str) -> range:
-    """The numbers of an experiment's environments that are learned."""
-    from bsuite import sweep
-
-    ids = getattr(sweep, name.removeprefix("bsuite-").upper())
-    return range(0, len(ids), EVERY)
+    return rows
 
 
 SAYS = {
@@ -91,4 +82,4 @@ SAYS = {
 }
 
 if __name__ == "__main__":
-    figure.main(SAYS, measure, table, draw=None, number=environments)
+    figure.main(SAYS, measure, draw=None)
