@@ -2,8 +2,7 @@
 
 Every N has a fresh process, which may use as many cores as threads are asked for. All
 sides are built in it, called until they are warm, and then timed in turn (A B C A B C
-...), because what else a machine does changes by the minute. pytest-benchmark, which
-times ours alone in `benchmarks/timing.py`, ends one side before it begins the next.
+...), because what else a machine does changes by the minute.
 """
 
 import gc
