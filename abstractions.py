@@ -162,7 +162,7 @@ class Policy(Model, ABC):
         return data["next_obs"]
 
     def prepare_inputs(self, data: TensorDict) -> None:
-        """Add what a rollout's gradient steps would compute anew, if there is any."""
+        """Add what gradient steps on `data` would compute anew, unless it is there."""
 
     def update_normalization(self, data: TensorDict) -> None:
         """Fold the observations of `data` into running statistics, if there are any."""

@@ -20,7 +20,6 @@ from yieldrl.vla.config import OBSERVATIONS
 PROMPT = "prompt"
 """Key of the embeddings in latents, see `VLAPolicy.latents`."""
 
-
 TOKENS = "tokens", "token_mask"
 """Keys of the tokens of sentences, see `VLAPolicy.prepare_inputs`."""
 
@@ -175,16 +174,14 @@ class ObservationReader(nn.Module):
         super().__init__()
         self.centre_crop, self.image_size = centre_crop, image_size
         self.sources = sources(space, observation_keys)
+        if ("language",) in self.sources:
+            return
         encoded = Utf8Text(max(1, len(instruction.encode()))).encode([instruction])
-        self._fixed: list[str] = []  # inputs that are the same in all observations
-        if ("language",) not in self.sources:
-            text = torch.from_numpy(encoded)
-            made = (
-                {} if tokenizer is None else zip(TOKENS, tokenizer(text), strict=True)
-            )
-            for name, tensor in {"language": text, **dict(made)}.items():
-                self.register_buffer(name, tensor, persistent=False)
-                self._fixed.append(name)
+        fixed = {"language": torch.from_numpy(encoded)}  # the same in all observations
+        if tokenizer is not None:
+            fixed |= zip(TOKENS, tokenizer(fixed["language"]), strict=True)
+        for name, tensor in fixed.items():
+            self.register_buffer(name, tensor, persistent=False)
 
     def forward(self, obs: Any) -> TensorDict:
         """Observations `[B, ...]` of the environment as those of a model, `[B]`.
@@ -202,11 +199,10 @@ class ObservationReader(nn.Module):
             if source.kind in ("rgb", "depth"):
                 seen = centre_cropped(seen, self.centre_crop)
             read[path] = seen
-        for name in self._fixed:
-            read[name] = self.get_buffer(name).expand(batch, -1)
-        for name in TOKENS:
-            if self.sentence is not None and name in obs.keys():  # noqa: SIM118
-                read[name] = obs[name]
+        for name, fixed in self.named_buffers():
+            read[name] = fixed.expand(batch, -1)
+        if self.sentence is not None:
+            read.update({name: obs[name] for name in TOKENS if name in {*obs.keys()}})
         return read
 
     @property

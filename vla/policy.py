@@ -152,9 +152,11 @@ class VLAPolicy(Policy):
         which a GPU is waited for.
         """
         source, tokenizer, obs = self.reader.sentence, self.tokenizer, data["obs"]
-        if source is None or tokenizer is None or is_latent(obs) or TOKENS[0] in obs:
+        if source is None or tokenizer is None:
             return
-        parts = [name for name, _ in data.items() if name in ("obs", "next_obs")]
+        if {PROMPT, TOKENS[0]} & {*obs.keys()}:  # latents, or prepared already
+            return
+        parts = sorted({"obs", "next_obs"} & {*data.keys()})
         texts = torch.stack([source.find(data[name]) for name in parts])
         made = [
             x.unflatten(0, texts.shape[:-1]) for x in tokenizer(texts.flatten(0, -2))

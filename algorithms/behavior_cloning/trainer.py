@@ -41,7 +41,6 @@ class Trainer(abstractions.Trainer):
     algorithm_class = Algorithm
     agent_class = Agent
     _learns_in_step = True
-    _prepared: Windows | None = None  # whose inputs are
     _evaluated_by = "learn_step"
 
     @property
@@ -142,9 +141,7 @@ class Trainer(abstractions.Trainer):
         self.algorithm.anneal(1 - self.share_of_rate(agent.learn_step))
         options = {"whole": self.whole, "values": self.algorithm.learns_values}
         windows = self.buffer.windows
-        if windows is not self._prepared:
-            self.model.prepare_inputs(windows.steps)
-            self._prepared = windows
+        self.model.prepare_inputs(windows.steps)  # which keep them
         data = windows.minibatch(agent.learn_step, size, **options)
         logs = {} if agent.learn_step % ACCURACY_EVERY else agent.accuracy(data)
         return self._log("train", {**agent.learn(data), **logs})

@@ -17,6 +17,7 @@ from yieldrl.benchmarks import figure
 from yieldrl.benchmarks.tasks import make_trainer
 
 LSTM = {"num_envs": 1, "num_steps": 256, "num_minibatches": 1}
+LSTM |= {"anneal_learning_rate": False}
 LEARNERS: dict[str, Any] = {
     **dict.fromkeys(
         ("catch", "cartpole", "deep_sea"), ("dqn", {"compile": True}, "bsuite")
@@ -56,7 +57,6 @@ def learn(one: str, seed: int) -> list[dict[str, Any]]:
     envs = SyncVectorEnv([lambda: BSuiteCompatibilityV0(world)])
     algorithm, fields, tuned = LEARNERS[one.partition("/")[0]]
     fields = fields | {"seed": seed, "total_steps": FOREVER, "eval_every": 0}
-    fields["anneal_learning_rate"] = False
     with make_trainer(algorithm, fields, tuned, envs=envs) as trainer:
         for _ in trainer():
             if rows and rows[-1]["episode"] >= world.bsuite_num_episodes:
