@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "results"
 PACKAGES = ("yieldrl", "torch", "tensordict", "gymnasium", "numpy", "mujoco")
 PACKAGES += ("stable-baselines3", "sb3-contrib", "minatar", "envpool", "gymnax", "jax")
-PACKAGES += ("robosuite", "metaworld", "gym-pusht")
+PACKAGES += ("robosuite", "metaworld", "gym-pusht", "box2d", "bsuite", "shimmy")
 
 
 def circumstances(kind: str, command: str, seeds: Sequence[int]) -> dict[str, Any]:
