@@ -17,11 +17,13 @@ def trainer(**options):
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_a_share_is_real_and_every_sample_says_what_it_was_made_with(share):
     """As many real transitions as make that share, rounded up, of 32."""
-    pieces = until_learning(trainer(real_share=share))
+    run = trainer(real_share=share)
+    run.agent.counters.policy_version = 5
+    pieces = until_learning(run)
     version = pieces["model_version"]
     dreamt = int((version == 2).sum())  # after the warm-up
     assert dreamt + (version == -1).sum() == len(pieces)
-    assert (pieces["acted_version"] == 0).all()
+    assert (pieces["acted_version"] == 5).all()
     assert pieces["obs", PROMPT].shape[2:] == (16,), "latents of one length"
     if share == 1:
         assert (dreamt, len(pieces)) == (0, 32)
