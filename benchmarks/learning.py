@@ -87,7 +87,8 @@ def is_control(result: dict[str, Any]) -> bool:
 def entries(name: str, result: dict[str, Any]) -> dict[str, Any]:
     """What pages show: returns over seeds, what counts as learned, what is beside."""
     returns, beside = final_returns(result["runs"]), _beside(result)
-    steps, mean = result["whole_config"]["total_steps"], statistics.mean(returns)
+    config, mean = result["whole_config"], statistics.mean(returns)
+    steps = config.get("total_steps", config.get("demonstration_steps"))
     seeds = f"{min(returns):.4g} to {max(returns):.4g}"
     enough = "" if result["holds"] else ": **too few**"
     held = f"{result['passed']} of {len(returns)}{enough}"
