@@ -179,20 +179,23 @@ def find_config(name: str, trainer_class: type[Any] | None) -> Path:
     """
     if Path(name).suffix in SUFFIXES:
         return Path(name)
-    tuned = f"name the algorithm too, as in yieldrl train ppo --config {name}"
+    hint = f"name the algorithm too, as in yieldrl train ppo --config {name}"
     if trainer_class is not None:
         home = Path(inspect.getfile(trainer_class)).parent
-        homes = [*folders().values(), home]
-        configs = {path.stem: path for path in tuned_configs(home)}
-        configs |= {
-            f"{x.name}/{path.stem}": path for x in homes for path in tuned_configs(x)
+        own = {path.stem: path for path in tuned_configs(home)}
+        homes = folders() | {home.name: home}
+        configs = {
+            f"{algorithm}/{path.stem}": path
+            for algorithm, folder in homes.items()
+            for path in tuned_configs(folder)
         }
-        if name in configs:
-            return configs[name]
-        tuned = ", ".join(sorted(configs)) or "none"
+        if name in own | configs:
+            return (own | configs)[name]
+        elsewhere = [x for x in configs if not x.startswith(f"{home.name}/")]
+        hint = nearest(name, [*own, *elsewhere])
     raise ValueError(
         f"--config {name}: neither a {', '.join(SUFFIXES)} file nor the name of a"
-        f" tuned one: {tuned}"
+        f" tuned one: {hint}"
     )
 
 

@@ -28,7 +28,7 @@ import torch
 import yieldrl
 from yieldrl import loggers
 from yieldrl.core import resolve_device
-from yieldrl.core.config_blocks import flat, to_blocks
+from yieldrl.core.config_blocks import flat, nearest, to_blocks
 from yieldrl.core.files import read_file, to_yaml
 from yieldrl.loggers.files import BEST, write_atomically
 
@@ -236,12 +236,11 @@ def read_curve(
         FileNotFoundError: If the run has no `logs.csv`.
         ValueError: If the metric was not logged, or a row cannot be read.
     """
-    curves = read_curves(run_dir)
-    if f"{log_type}/{metric}" not in curves:
-        has = ", ".join(sorted(curves)) or "nothing"
-        path = Path(run_dir) / LOGS
-        raise ValueError(f"{path}: no {log_type}/{metric}; it has {has}")
-    return curves[f"{log_type}/{metric}"]
+    curves, name = read_curves(run_dir), f"{log_type}/{metric}"
+    if name not in curves:
+        hint = nearest(name, curves) if curves else "it has nothing"
+        raise ValueError(f"{Path(run_dir) / LOGS}: no {name}: {hint}")
+    return curves[name]
 
 
 def read_curves(run_dir: str | Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -83,6 +83,7 @@ def test_a_mistake_gets_one_line(refused):
         "ppo --checkpoint-every -1": "checkpoint.every = -1: Input should be greater",
         "ppo --checkpoint-seconds nan": "checkpoint.seconds = nan: Input should be",
         "ppo --config nothing": "neither a .json, .yaml, .yml, .toml file nor",
+        "ppo --config pendulun": "did you mean pendulum?",
         "dqn --env-id Pendulum-v1": "DQN needs a Discrete action space",
     }.items():
         assert message in refused("train", *words.split())

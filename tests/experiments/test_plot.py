@@ -37,10 +37,10 @@ def test_labels_have_what_differs_between_runs_of_an_algorithm(tmp_path):
 def test_runs_without_the_metric_are_left_out(tmp_path):
     make_run(tmp_path / "a", {100: 1.0, 200: 2.0})
     other = make_run(tmp_path / "b", {})
-    with pytest.warns(UserWarning, match="left out: .*no evaluate/episode_return; it"):
+    with pytest.warns(UserWarning, match="left out: .*no evaluate/episode_return: it"):
         (curve,) = plot.curves([tmp_path])
     assert (curve.label, curve.num_runs) == ("a", 1)
-    with pytest.raises(ValueError, match="no evaluate/episode_return; it has nothing"):
+    with pytest.raises(ValueError, match="no evaluate/episode_return: it has nothing"):
         plot.curves([other])
 
 

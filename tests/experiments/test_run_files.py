@@ -119,5 +119,5 @@ def test_a_curve_is_read_in_the_order_of_steps(run):
     assert steps.tolist() == [100, 200]
     assert values.tolist() == [10.0, 20.5]
     assert run_files.find_runs([run.parent, run]) == [run]
-    with pytest.raises(ValueError, match=r"no train/lost; it has .*train/loss"):
+    with pytest.raises(ValueError, match=r"no train/lost: did you mean 'train/loss'"):
         run_files.read_curve(run, "lost", "train")
