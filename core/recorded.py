@@ -6,6 +6,7 @@ stays where it was.
 """
 
 import logging
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -125,11 +126,15 @@ class Recorded:
     def _inside(self, parts: list[Any]) -> list[Any]:
         """The numbers and text of all modules, such as `training`, and those numbers
         among their buffers that stay on the CPU, for the host to read."""
-        modules = [part for part in parts if isinstance(part, Module)]
-        inner = (vars(x).values() for module in modules for x in module.modules())
-        buffers = (x for module in modules for x in module.buffers())
+        found: dict[Module, None] = {}
+        ahead = [part for part in parts if isinstance(part, Module)]
+        while ahead:
+            if (module := ahead.pop()) not in found:
+                found[module] = None
+                ahead += module.children()
+        buffers = (x for module in found for x in module.buffers(recurse=False))
         return [
-            *(x for values in inner for x in values if isinstance(x, PLAIN)),
+            *(x for y in found for x in vars(y).values() if isinstance(x, PLAIN)),
             *(x.item() for x in buffers if x.is_cpu and x.ndim == 0),
         ]
 
@@ -185,23 +190,31 @@ class Graph:
 
 @contextmanager
 def noticed_waits() -> Iterator[list[str]]:
-    """A context that lists where a GPU is waited for, as PyTorch warns of it."""
+    """A context that lists where this thread waits for a GPU, as PyTorch warns of it.
+
+    Another thread may collect meanwhile, and wait as it likes.
+    """
     waits: list[str] = []
-    before = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings(record=True) as said:
+    others: list[tuple[Any, ...]] = []
+    here, before = threading.get_ident(), torch.cuda.get_sync_debug_mode()
+
+    def note(*said: Any) -> None:
+        if "synchronizing CUDA operation" in str(said[0]):
+            if threading.get_ident() == here:
+                waits.append(f"{said[2]}, line {said[3]}")
+        elif not str(said[0]).startswith("Synchronization debug mode"):
+            others.append(said[:4])
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.showwarning = note
         torch.cuda.set_sync_debug_mode("warn")
         try:
             yield waits
         finally:
             torch.cuda.set_sync_debug_mode(before)
-    for warning in said:
-        if "synchronizing CUDA operation" in str(warning.message):
-            waits.append(f"{warning.filename}, line {warning.lineno}")
-        elif not str(warning.message).startswith("Synchronization debug mode"):
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
+    for said in others:
+        warnings.warn_explicit(*said)
 
 
 def _same(value: Any) -> Any:
