@@ -186,11 +186,11 @@ def find_config(name: str, trainer_class: type[Any] | None) -> Path:
         homes = folders() | {home.name: home}
         configs = {
             f"{algorithm}/{path.stem}": path
-            for algorithm, folder in homes.items()
-            for path in tuned_configs(folder)
+            for algorithm, where in homes.items()
+            for path in tuned_configs(where)
         }
-        if name in own | configs:
-            return (own | configs)[name]
+        if path := own.get(name, configs.get(name)):
+            return path
         elsewhere = [x for x in configs if not x.startswith(f"{home.name}/")]
         hint = nearest(name, [*own, *elsewhere])
     raise ValueError(
