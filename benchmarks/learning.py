@@ -8,7 +8,6 @@ import dataclasses
 import statistics
 import time
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 from . import references, results, scores, subprocesses
@@ -24,8 +23,8 @@ def train_seed(name: str, seed: int, episodes: int) -> dict[str, Any]:
     with trainer_class_of(task.algorithm)(task.make_config(seed)) as trainer:
         logs = [log for log in trainer() if log["log_type"] == "evaluate"]
         seconds = round(time.perf_counter() - begin, 2)
-        final = _floats(trainer.evaluate(episodes))
-    curve = [{"sample_step": log["sample_step"], **_floats(log)} for log in logs]
+        final, step = _floats(trainer.evaluate(episodes)), trainer._evaluated_by
+    curve = [{step: log[step], **_floats(log)} for log in logs]
     return {"seed": seed, "curve": curve, "final": final, "train_seconds": seconds}
 
 
@@ -135,7 +134,8 @@ def draw(axes: Any, result: dict[str, Any]) -> None:
         axes.axhline(level, color=INK, linewidth=0.9, linestyle=":", label=label)
     control = ", a control" if is_control(result) else ""
     title = f"{result['algorithm']} on {world(result)}{control}"
-    axes.set(title=title, xlabel="environment steps", ylabel=RETURN)
+    by = "gradient" if "learn_step" in result["runs"][0]["curve"][0] else "environment"
+    axes.set(title=title, xlabel=f"{by} steps", ylabel=RETURN)
 
 
 def draw_several(axes: Any, compared: Sequence[dict[str, Any]]) -> None:
@@ -146,9 +146,9 @@ def draw_several(axes: Any, compared: Sequence[dict[str, Any]]) -> None:
 
 
 def points(runs: Sequence[dict[str, Any]]) -> list[list[tuple[float, float]]]:
-    """Environment steps and return of every evaluation, of every seed."""
-    keys = itemgetter("sample_step", "episode_return")
-    return [[keys(point) for point in run["curve"]] for run in runs]
+    """Environment steps (of cloning, gradient steps) and return of every evaluation."""
+    step = "learn_step" if "learn_step" in runs[0]["curve"][0] else "sample_step"
+    return [[(at[step], at["episode_return"]) for at in run["curve"]] for run in runs]
 
 
 def _beside(result: dict[str, Any]) -> list[str]:

@@ -72,3 +72,13 @@ def test_a_task_without_a_reference_has_one_side(
     assert learning.is_control(
         learning.benchmark("test", "mine", side="yieldrl", **OPTIONS)
     )
+
+
+def test_cloning_is_drawn_over_its_gradient_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few = {"demonstration_steps": 256, "learn_steps": 4, "eval_every": 2}
+    few |= {"eval_episodes": 1, "hidden_sizes": (8,), "device": "cpu"}
+    monkeypatch.setitem(TASKS, "test", Task(algorithm="behavior_cloning", config=few))
+    (curve,) = learning.points([learning.train_seed("test", 1, 1)])
+    assert [step for step, _ in curve] == [2, 4]
