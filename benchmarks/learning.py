@@ -135,7 +135,8 @@ def draw(axes: Any, result: dict[str, Any]) -> None:
     control = ", a control" if is_control(result) else ""
     title = f"{result['algorithm']} on {world(result)}{control}"
     by = "gradient" if "learn_step" in result["runs"][0]["curve"][0] else "environment"
-    axes.set(title=title, xlabel=f"{by} steps", ylabel=RETURN)
+    axes.set(xlabel=f"{by} steps", ylabel=RETURN)
+    axes.set_title(title, wrap=True)
 
 
 def draw_several(axes: Any, compared: Sequence[dict[str, Any]]) -> None:
