@@ -26,7 +26,7 @@ def result(context: Context, name: str) -> str:
     of, parts = measured()[name], []
     if (FOLDER / f"{name}.svg").is_file():
         parts.append(f"![{of['alt']}]({context['to_docs']}results/{name}.svg)")
-    parts += [of["says"]] if "says" in of else []
+    parts += [_says(of)] if "says" in of else []
     parts += [table(**of["table"])] if "table" in of else []
     return "\n\n".join([*parts, _source(context, name)])
 
@@ -34,7 +34,7 @@ def result(context: Context, name: str) -> str:
 @pass_context
 def said(context: Context, name: str) -> str:
     """One result in a sentence, with its command and age."""
-    return f"{measured()[name]['says']} {_source(context, name)}"
+    return f"{_says(measured()[name])} {_source(context, name)}"
 
 
 @pass_context
@@ -60,6 +60,13 @@ def summary(kind: str, part: str = "summary") -> str:
     when = f"Measured from {days[0]} to {days[-1]}, on {machines}:"
     head = table(found[0][part]["header"], rows)
     return f"{head}\n\n{when}\n\n```bash\n{commands}\n```"
+
+
+def _says(result: dict[str, Any]) -> str:
+    """Its sentence, of which a search looks at the world and at no numbers."""
+    world, steps, numbers = result["says"].partition(" steps: ")
+    hidden = f'<span data-search-exclude="y">{numbers}</span>' if steps else ""
+    return f"{world}{steps}{hidden}"
 
 
 def _source(context: Context, name: str) -> str:
