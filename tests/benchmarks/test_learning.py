@@ -74,6 +74,11 @@ def test_a_task_without_a_reference_has_one_side(
     )
 
 
+def test_no_task_compiles_what_cannot_be_compiled() -> None:
+    configs = {name: task.make_config() for name, task in TASKS.items()}
+    assert not [name for name, one in configs.items() if one.compile and one.uncompiled]
+
+
 def test_cloning_is_drawn_over_its_gradient_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
