@@ -22,8 +22,9 @@ from yieldrl.cli.errors import nearest
 
 PACKAGE = yieldrl.algorithms.__name__
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")  # of config files
-REACHED = re.compile(r"# Reached: (.+) \(docs/results/[\w.-]+\)\.")
-"""First line of a tuned config file whose result is committed."""
+REACHED = re.compile(r"(?m)^# Reached: (.+) \(docs/results/[\w.-]+\)\.$")
+RESULT = re.compile(r"\bdocs/results/[\w-]+\.json")
+"""What a tuned config file says of its returns, and of results that have none."""
 
 PARTS = ("Algorithm", "Model", "Agent", "Trainer", "Config")
 
@@ -116,9 +117,10 @@ def listing() -> str:
     for name, text in rows.items():
         lines.append(f"{name:{width}}  {text}")
         for path in tuned_configs(homes[name]):
-            match = REACHED.fullmatch(path.read_text("utf-8").partition("\n")[0])
-            reached = f"return {match[1]}" if match else "no result yet"
-            lines.append(f"{'':{width}}    --config {path.stem}: {reached}")
+            text = path.read_text("utf-8")
+            found = [f"return {one}" for one in REACHED.findall(text)]
+            found = found or RESULT.findall(text)[:1] or ["no result yet"]
+            lines += (f"{'':{width}}    --config {path.stem}: {one}" for one in found)
         for agent in (x for x in along if x.startswith(f"{name}/")):
             reached = returned(about(along[agent])["evaluation"])
             lines.append(f"{'':{width}}    yieldrl play {agent}: {reached}")

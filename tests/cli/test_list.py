@@ -1,6 +1,7 @@
 """`yieldrl list`, its family tree, `yieldrl new`, and what an import costs."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -31,9 +32,10 @@ class Trainer(dqn.Trainer):
 
 def test_each_is_listed_and_in_the_tree_below_the_one_that_it_extends(capsys):
     main(["list"])
-    lines = dict(
-        line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()
-    )
+    out = capsys.readouterr().out
+    assert re.search(r"--config mujoco: return \d+ \+- \d+ on Hopper-v5, ", out)
+    assert "--config bsuite: docs/results/bsuite-catch.json\n" in out
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert lines["ppo"].startswith("Proximal policy optimization")
     assert lines["dqn"].startswith("Deep Q-network")
     main(["list", "--tree"])
