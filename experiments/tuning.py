@@ -67,8 +67,9 @@ class Tuner:
         self.folder = self._run.claim()
         url = f"sqlite:///{self.folder / 'study.db'}"
         patient = {"connect_args": {"timeout": 60}}  # several processes write
+        self._storage = optuna.storages.RDBStorage(url, patient)
         self.study = optuna.create_study(
-            storage=optuna.storages.RDBStorage(url, patient),
+            storage=self._storage,
             study_name="tune",
             direction="maximize",
             load_if_exists=True,
@@ -145,8 +146,11 @@ class Tuner:
         return {seed: known[key] for seed, key in keys.items()}
 
     def close(self) -> None:
-        """Free the folder. Trials that are under way fail, and do not count."""
+        """Close the storage, and free the folder. Trials that are under way fail, and
+        do not count."""
         self._fail_running()
+        self._storage.remove_session()
+        self._storage.engine.dispose()
         self._run.close()
 
     def _fail_running(self) -> None:
@@ -157,7 +161,7 @@ class Tuner:
         before = self.study.user_attrs.get("about", about)
         names = [x for x in {**before, **about} if before.get(x) != about.get(x)]
         if names:
-            self._run.close()
+            self.close()
             wrong = [f"{x} was {before.get(x)}, and is {about.get(x)}" for x in names]
             raise ValueError(
                 f"{self.folder}: this search has other settings: {'; '.join(wrong)};"

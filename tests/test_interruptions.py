@@ -55,7 +55,7 @@ class Interruption:
 
     def __call__(self, frame, event, argument):
         file = frame.f_code.co_filename
-        if not file.startswith(ROOT) or "/tests/" in file or "/.venv/" in file:
+        if not file.startswith(ROOT) or "/tests/" in file or "/site-packages/" in file:
             return None
         if event == "line":
             self.lines += 1

@@ -63,7 +63,7 @@ from yieldrl.algorithms import a2c
 a2c.Trainer(a2c.Config(eval_every=0)).close()
 root = Path(yieldrl.__file__).parent
 files = {Path(getattr(x, "__file__", None) or "/") for x in [*sys.modules.values()]}
-ours = [x for x in files if x.is_relative_to(root) and ".venv" not in x.parts]
+ours = [x for x in files if x.is_relative_to(root) and "site-packages" not in x.parts]
 print(len(ours), sum(x.read_text("utf-8").count("\\n") for x in ours))
 """
 

@@ -7,8 +7,10 @@ import math
 import multiprocessing
 from contextlib import closing
 from itertools import islice
+from pathlib import Path
 from statistics import fmean
 
+import psutil
 import pytest
 
 from yieldrl import loggers
@@ -148,6 +150,8 @@ def test_a_folder_has_one_search_and_one_who_searches(begin):
             begin(**own | options)
     with begin(**own, config=dataclasses.replace(CONFIG, run_name="moved")) as tuner:
         assert len(tuner.ended()) == 1
+    files = [Path(file.path).name for file in psutil.Process().open_files()]
+    assert "study.db" not in files
 
 
 SHORT = {"env_id": "yieldrl/CartPole-v1", "total_steps": 192, "device": "cpu"}

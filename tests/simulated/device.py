@@ -132,7 +132,7 @@ def wait(name):
     frame = sys._getframe(1)
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        inside = path.is_relative_to(ROOT) and ".venv" not in path.parts
+        inside = path.is_relative_to(ROOT) and "site-packages" not in path.parts
         if inside and not path.is_relative_to(ROOT / "tests"):
             place = f"{path.relative_to(ROOT).as_posix()}:{frame.f_code.co_name}"
             WAITS.append(f"{name.partition('.')[0]} in {place}")
