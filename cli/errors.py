@@ -5,8 +5,9 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
+from types import MappingProxyType
 from typing import NoReturn
 
 from pydantic import ValidationError
@@ -63,8 +64,12 @@ PLAIN = (
 
 
 @contextmanager
-def parsing_errors() -> Iterator[None]:
-    """Say in one line what tyro finds wrong; it draws a box, with all of the help."""
+def parsing_errors(options: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Say in one line what tyro finds wrong; it draws a box, with all of the help.
+
+    tyro suggests options that are spelled like a wrong one. If there is none, `options`
+    has those that are meant, by their names and by other words for them.
+    """
     box = io.StringIO()
     try:
         with redirect_stderr(box):
@@ -79,10 +84,22 @@ def parsing_errors() -> Iterator[None]:
         more = f" ({others.pop()})" if others else ""
         for words, plain in PLAIN:
             said = re.sub(words, plain, said)
+        names: Iterable[str] = ()
         if others and others[0].startswith("Perhaps you meant"):
             names = dict.fromkeys(re.findall(r"--[\w-]+", others[0]))
+        elif word := re.match(r"Unrecognized options: --([\w-]+)", said):
+            names = _options_like(word[1].replace("-", "_"), options)
+        if names:
             said += f": did you mean {' or '.join(names)}?"
         fail(said + re.sub("For full helptext, (run|see):?", "see", more))
+
+
+def _options_like(word: str, options: Mapping[str, str]) -> Iterable[str]:
+    """What a word says, or its letters begin (`lr`), or else what is spelled alike."""
+    short = [x for x in options if "".join(y[:1] for y in x.split("_")) == word]
+    close = [word] if word in options else short
+    close = close or difflib.get_close_matches(word, options, n=3)
+    return dict.fromkeys(f"--{options[x].replace('_', '-')}" for x in close)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 from yieldrl.cli import catalog
 from yieldrl.cli.errors import parsing_errors
 from yieldrl.cli.run_spec import RunSpec
-from yieldrl.core.config_blocks import HOMES
+from yieldrl.core.config_blocks import HOMES, WORDS
 from yieldrl.core.files import YamlLoader, naming, read_file
 from yieldrl.core.named_code import refuse_untrusted
 
@@ -164,7 +164,8 @@ def parse(
     entries = {x.name: getattr(config, x.name) for x in dataclasses.fields(config)}
     defaults = vars(kind()) | named | vars(first) | entries
     stand_in = _grouped(defaults, _options_of(kind) | _options_of(type(config)))
-    with parsing_errors():
+    known = {name: name for name in defaults}
+    with parsing_errors({k: v for k, v in WORDS.items() if v in known} | known):
         chosen = tyro.cli(
             type(stand_in),
             prog=prog,
